@@ -33,3 +33,19 @@ def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path) -> None
         add_vectors(data, "texts", model=folder)
     with pytest.raises(UsageError, match="row 1"):
         add_vectors(frames.DataFrame({"text": ["a cat", None]}), model=folder)
+
+
+def test_rows_in_memory_are_refused_in_one_short_sentence(tmp_path: Path) -> None:
+    rows = [("a cat", "cats")] * 5000
+    expected = r"is of type list \(5,000 values\); expected the path of a file .*, a Dataset or a data frame"
+    for call in (
+        lambda: polyseme.train("classification", rows, out=tmp_path / "task"),
+        lambda: polyseme.train("classification", "a.csv", dev=rows, out=tmp_path / "task"),
+        lambda: polyseme.evaluate(tmp_path, rows),
+    ):
+        with pytest.raises(UsageError, match=expected) as error:
+            call()
+        assert len(str(error.value)) < 200
+    with pytest.raises(UsageError, match="expected its folder") as error:
+        polyseme.load_task(rows)
+    assert len(str(error.value)) < 200

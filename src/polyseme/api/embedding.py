@@ -15,6 +15,7 @@ from polyseme.api.models import ModelRequest, loaded
 from polyseme.api.settings import with_settings
 from polyseme.api.texts import peek
 from polyseme.base.config import Config, Setting
+from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
 from polyseme.scale.config import DatasetConfig, is_dataset
 from polyseme.text.files.lines import file_lines, lines_of
@@ -193,7 +194,7 @@ def _with_learned_mix(config: DatasetConfig) -> DatasetConfig:
 
     folder = Path(config.mix).expanduser()
     if not folder.is_dir():
-        raise UsageError(f"{arg('mix')} is {config.mix!r}; allowed: a weight for each layer, or the folder of a trained task")
+        raise UsageError(f"{arg('mix')} is {short(repr(config.mix))}; allowed: a weight for each layer, or the folder of a trained task")
     positions: Any = load_task(folder).features.mixes
     mixes = [each for position in positions.values() for each in position]
     if len(mixes) != 1 or len(mixes[0].weights) == 1:

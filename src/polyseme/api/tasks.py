@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
-from polyseme.base.display import count, html_table
+from polyseme.base.display import count, html_table, short
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
@@ -224,9 +224,7 @@ def run_training(
         given |= {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
         with _folder_for_tables() as folder:
             return run_training(task, **_files(task, names, given, folder))
-    if not isinstance(data, str | Path):
-        what = "the path of a file with labelled data, a Dataset or a data frame"
-        raise UsageError(f"{arg('data')} is {data!r}; expected {what}")
+    check_data(data=data, **{name: each for name, each in {"dev": dev, "test": test}.items() if each is not None})
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
     job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
@@ -246,6 +244,16 @@ def run_training(
     if plot is not None:
         trained.plot(plot)
     return trained
+
+
+def check_data(**data: Any) -> None:
+    """Raise an error if labelled data, by the name of its argument, is neither a path nor a table."""
+    for name, each in data.items():
+        if not isinstance(each, str | Path):
+            size = f" ({count(len(each), 'value')})" if isinstance(each, list | tuple | dict) else ""
+            given = "None" if each is None else f"of type {type(each).__name__}{size}"
+            what = "the path of a file with labelled data, a Dataset or a data frame"
+            raise UsageError(f"{arg(name)} is {given}; expected {what} (pandas.DataFrame makes one from rows)")
 
 
 @contextlib.contextmanager
@@ -305,7 +313,7 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
     from polyseme.tasks.ensemble import combine_tasks
 
     if not isinstance(path, str | Path):
-        raise UsageError(f"the task is {path!r}; expected its folder, which `polyseme train` writes")
+        raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
     chosen = Run.from_environment(device=device or "cpu").device
     names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
     tasks = [folder.load(Path(name).expanduser(), device=chosen) for name in names]
@@ -419,6 +427,8 @@ def evaluate(
     """
     if unknown := [name for name in settings if name not in evaluation_options()]:
         raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
+    if not is_dataset(data):
+        check_data(data=data)
     trained = loaded_task(task, device)
     if is_dataset(data):
         with _folder_for_tables() as folder:

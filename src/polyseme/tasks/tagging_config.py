@@ -22,7 +22,7 @@ class TaggingConfig(TaskConfig):
 
     column: str | None = setting(
         None,
-        "Column of the tags: a number from 0 (-1 is the last), in CoNLL-U also a name.",
+        "Column of the tags: a number from 0 (-1 is the last), in CoNLL-U and JSON lines also a name.",
         default_text="upos in CoNLL-U, else the last",
         metavar="COLUMN",
         group="Data",

@@ -147,7 +147,8 @@ def test_numbers_as_words(write, text):
 
 @pytest.mark.parametrize("names", [("tokens", "tags"), ("words", "ner_tags"), ("tokens", "labels")])
 def test_json_lines(write, names):
-    lines = [{names[0]: ["Ann", "ran"], names[1]: ["B-PER", "O"]}, {names[0]: [], names[1]: []}, {names[0]: ["Go"], names[1]: ["O"]}]
+    rows = [(["Ann", "ran"], ["B-PER", "O"]), ([], []), (["Go"], ["O"])]
+    lines = [dict(zip(names, row, strict=True)) for row in rows]
     expected = [TaggedSentence(["Ann", "ran"], ["B-PER", "O"]), TaggedSentence(["Go"], ["O"])]
     path = write("\n".join(map(json.dumps, lines)) + "\n")
     assert read_conll(path) == expected == read_conll(path, column=names[1])
@@ -173,7 +174,7 @@ def test_json_lines_without_tags(write, line, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Ann/B-PER saw/O Bo/B-PER\nGo/O on/O ./O\n", "'Ann/B-PER', on each line: separate them at '/'; expected a word and a tag"),
+        ("Ann/B-PER saw/O Bo/B-PER\nGo/O on/O ./O\n", "'Ann/B-PER', on each line: separate them at '/'; expected a word"),
         ("Ann_NNP saw_VBD\nGo_VB on_RP\n", "separate them at '_'"),
         ("Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-PER\n,saw,VB,O\n", "seems to be CSV .*an empty line between sentences"),
         ("Ann,B-PER\nsaw,O\n\nGo,O\n", "seems to be CSV"),

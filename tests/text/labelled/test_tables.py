@@ -375,3 +375,30 @@ def test_real(folder, file, rows, skipped, labels, columns):
     if file.startswith("TREC_t"):
         coarse = Counter((row.label or "").split(":")[0] for row in found.rows)
         assert len(coarse) == 6 and coarse["ABBR"] == (86 if "train" in file else 9)
+
+
+def test_lines_may_end_in_cr(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"text,label\rgood film,pos\rbad film,neg\r")
+    assert [(row.first, row.label, row.where) for row in read_table(path).rows] == [("good film", "pos", 2), ("bad film", "neg", 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.parquet", b"PAR1\x15\x04", "is a Parquet file; save labelled data as CSV, TSV or JSON lines"),
+        ("a.xlsx", b"PK\x03\x04rest", "is an Excel file; save labelled data as CSV"),
+        ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel or Word file"),
+        ("a.zip", b"PK\x03\x04rest", "is a zip file; use gzip"),
+    ],
+)
+def test_files_that_are_no_text(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FormatError, match=message):
+        read_table(tmp_path / name, strict=False)
+
+
+def test_a_folder_of_classes(tmp_path):
+    (tmp_path / "pos").mkdir()
+    with pytest.raises(FormatError, match="is a folder; expected one file with all examples and their labels"):
+        read_table(tmp_path)

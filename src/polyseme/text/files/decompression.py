@@ -15,13 +15,21 @@ from polyseme.base.files import GZIP, wrap_os_errors
 XZ, ZSTD = b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 BLOCK = 1 << 18
 
-ENCODING_ADVICE = "save it as UTF-8 (iconv -f OLD -t UTF-8, with GB18030, LATIN1, LATIN2 or UTF-16 for OLD)"
+ENCODING_ADVICE = (
+    "save it as UTF-8 (iconv -f OLD -t UTF-8; OLD is CP1251 for Russian, SHIFT_JIS for Japanese, EUC-KR for Korean, BIG5 for "
+    "traditional Chinese, GB18030 for simplified, CP1250 for Central European, ISO-8859-1 for Western)"
+)
 """What to do with text in another encoding."""
 
+_SAVE = "save labelled data as CSV, TSV or JSON lines, and texts alone as plain text, one per line"
 _UNSUPPORTED = {
     b"BZh": "is compressed with bzip2; use gzip, xz or zstd, or decompress it",
     b"PK\x03\x04": "is a zip file; use gzip, xz or zstd, or extract the text",
+    b"PAR1": f"is a Parquet file; {_SAVE}",
+    b"\xd0\xcf\x11\xe0": f"is an Excel or Word file; {_SAVE}",
 }
+_ZIPPED = {".xlsx": "an Excel", ".xlsm": "an Excel", ".ods": "an OpenDocument", ".docx": "a Word", ".odt": "an OpenDocument"}
+"""Names of documents that are zip files."""
 
 
 def is_compressed(magic: bytes) -> bool:
@@ -30,7 +38,10 @@ def is_compressed(magic: bytes) -> bool:
 
 
 def reject_unsupported(name: str, magic: bytes) -> None:
-    """Raise an error if a file that begins with these bytes is compressed in another way."""
+    """Raise an error if a file that begins with these bytes is compressed in another way, or no text."""
+    document = _ZIPPED.get(Path(name).suffix.lower())
+    if document and magic.startswith(b"PK"):
+        raise FormatError(name, f"is {document} file; {_SAVE}")
     problem = next((problem for start, problem in _UNSUPPORTED.items() if magic.startswith(start)), None)
     if problem is not None:
         raise FormatError(name, problem)

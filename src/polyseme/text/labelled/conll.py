@@ -53,7 +53,8 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     """Read all sentences of a file (plain or compressed), with the tags of one column.
 
     `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...), in JSON lines the
-    field of the tags. Default: upos in CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and counted, instead of being an error.
+    field of the tags. Default: upos in CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and
+    counted, instead of being an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]

@@ -1,6 +1,6 @@
 """Lines of a data file with their numbers, so that a message can name the line; and what most formats need of a line.
 
-Files are plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n".
+Files are plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n", in files without these at "\\r".
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -26,7 +27,16 @@ def numbered_lines(path: str | Path) -> Iterator[Line]:
     >>> list(numbered_lines(file))
     [(1, 'one'), (2, 'two')]
     """
-    return enumerate(FileLines(Path(path).expanduser()), start=1)
+    file = Path(path).expanduser()
+    if file.is_dir():
+        what = "one file with all examples and their labels, or the folder of a Dataset, as save_to_disk writes it"
+        raise FormatError(path, f"is a folder; expected {what}")
+    lines = iter(FileLines(file))
+    head = list(islice(lines, 2))
+    if len(head) == 1:
+        head = head[0].split("\r")  # as on old Macs; the end of the last line is no line
+        head = head if head[-1] or len(head) == 1 else head[:-1]
+    yield from enumerate(chain(head, lines), start=1)
 
 
 def first_line(path: str | Path) -> str | None:
