@@ -194,7 +194,8 @@ def _with_learned_mix(config: DatasetConfig) -> DatasetConfig:
 
     folder = Path(config.mix).expanduser()
     if not folder.is_dir():
-        raise UsageError(f"{arg('mix')} is {short(repr(config.mix))}; allowed: a weight for each layer, or the folder of a trained task")
+        allowed = "a weight for each layer, or the folder of a trained task"
+        raise UsageError(f"{arg('mix')} is {short(repr(config.mix))}; allowed: {allowed}")
     positions: Any = load_task(folder).features.mixes
     mixes = [each for position in positions.values() for each in position]
     if len(mixes) != 1 or len(mixes[0].weights) == 1:

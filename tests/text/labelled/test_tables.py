@@ -379,8 +379,9 @@ def test_real(folder, file, rows, skipped, labels, columns):
 
 def test_lines_may_end_in_cr(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_bytes(b"text,label\rgood film,pos\rbad film,neg\r")
-    assert [(row.first, row.label, row.where) for row in read_table(path).rows] == [("good film", "pos", 2), ("bad film", "neg", 3)]
+    path.write_bytes(b"text,label\rgood film,pos\rbad one,neg\r")
+    found = [(row.first, row.label, row.where) for row in read_table(path).rows]
+    assert found == [("good film", "pos", 2), ("bad one", "neg", 3)]
 
 
 @pytest.mark.parametrize(
