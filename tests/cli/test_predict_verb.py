@@ -108,6 +108,27 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
     assert result.err == (note if warned else "")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.csv", "text,label\ngood film,pos\n", "CSV"),
+        ("a.jsonl", '{"text": "good film", "label": "pos"}\n', "JSON"),
+        ("a.txt", "text,label\ngood film,pos\n", "CSV (it begins with 'text,label')"),
+        ("a.txt", '{"text": "good film"}\n\n{"text": "bad film"}\n', "JSON lines"),
+    ],
+)
+def test_tables_are_refused(run, runs, tmp_path, name, text, kind):
+    (tmp_path / name).write_text(text)
+    message = one_sentence(run("predict", runs / "classifier", "--input", tmp_path / name), 2)
+    assert f"{name} is {kind}; expected plain text, one text per line: give a file of the texts alone" in message
+
+
+@pytest.mark.parametrize("text", ["text, label\nno comma\n", "{a}\n{b}\n", "good, but long\nbad, and short\n"])
+def test_texts_with_commas_and_braces_are_no_tables(run, runs, tmp_path, text):
+    (tmp_path / "a.txt").write_text(text)
+    assert run("predict", runs / "classifier", "--input", tmp_path / "a.txt").code == 0
+
+
 def test_called_wrongly(run, runs, tmp_path):
     assert "is not a trained task (task.json is missing)" in one_sentence(run("predict", tmp_path, "a"))
     assert f"{tmp_path}/nowhere: no such folder; `polyseme train`" in one_sentence(run("predict", tmp_path / "nowhere", "a"))

@@ -8,6 +8,7 @@ import pytest
 
 from polyseme.__main__ import main
 from polyseme.base.errors import PolysemeError
+from polyseme.pretraining.job import split
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.character_ids import CharacterIds
@@ -161,3 +162,8 @@ def test_damaged_types_are_reported(tmp_path: Path) -> None:
     (shards.folder / "types.txt").write_text("a\n")
     with pytest.raises(PolysemeError, match=r"types\.txt: has 1 words; expected"):
         list(shards.type_blocks())
+
+
+def test_one_long_line_is_one_sentence():
+    with pytest.raises(PolysemeError, match=r"has 1 sentence: training needs at least 2; check the splitting \(sentences\)"):
+        split(1, 2000)

@@ -20,7 +20,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
-from polyseme.text.files.lines import TextLines
+from polyseme.text.files.lines import TextLines, not_plain_text
 from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "fo
 """Settings that say how a file is laid out: an evaluated file may differ in them from the training data."""
 LINES_AT_ONCE = 4096
 """Lines in memory; among them, texts of similar length go into one batch."""
+_HEAD = 100  # lines that show a table
 _log = logging.getLogger(__name__)
 
 
@@ -379,6 +380,7 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
     waiting: list[tuple[str, Any]] = []
     for some in _chunks(lines):
         if some and not read and not isinstance(lines, TextLines):
+            _refuse_tables(some, name)
             _warn_if_labelled(task, some, name)
         for number, line in enumerate(some, read + 1):
             waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
@@ -400,6 +402,19 @@ def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
     while some := list(itertools.islice(source, LINES_AT_ONCE)):
         yield some
     yield []
+
+
+def _refuse_tables(lines: list[Any], name: str) -> None:
+    """Raise an error if the first lines are JSON objects, or CSV with a header."""
+    from polyseme.text.labelled.numbered_lines import is_object
+    from polyseme.text.labelled.table_columns import is_header
+
+    first = [line for line in lines[:_HEAD] if isinstance(line, str) and line.strip()]
+    if first and all(line.startswith("{") for line in first) and is_object(first[0]):
+        raise UsageError(not_plain_text(name, "JSON lines"))
+    names = first[0].split(",") if first else []
+    if len(first) > 1 and len(names) > 1 and all("," in line for line in first) and is_header(names):
+        raise UsageError(not_plain_text(name, f"CSV (it begins with {short(first[0])!r})"))
 
 
 def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:

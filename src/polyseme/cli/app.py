@@ -236,7 +236,7 @@ ADAPT = Verb(
 PREDICT = Verb(
     function=tasks.predict,
     name="predict",
-    lines=lines_of,
+    lines=partial(lines_of, refuse_tables=True),
     options=tasks.decoding_options,
     examples=[
         'polyseme predict my-tagger "Ann lives in Paris."',

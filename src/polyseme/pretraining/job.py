@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from polyseme.base.display import count
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import progress
 from polyseme.base.run import Run
@@ -253,7 +254,8 @@ def split(size: int, max_held_out: int, unit: str = "sentence") -> tuple[range, 
     """
     if size < 2:
         lines = "; blank lines separate them, or each line is one" if unit == "document" else ""
-        raise PolysemeError(f"the text has {size} {unit}{'' if size == 1 else 's'}{lines}: training needs at least 2")
+        advice = f"; check the splitting ({arg('sentences')}), or write each on its own line" if unit == "sentence" else ""
+        raise PolysemeError(f"the text has {count(size, unit)}{lines}: training needs at least 2{advice}")
     held_out = min(max_held_out, max(1, size // 100))
     return range(size - held_out), range(size - held_out, size)
 

@@ -40,8 +40,11 @@ class Lines(Protocol):
         """Return the number of lines, where that is cheap to know."""
 
 
-def lines_of(texts: Sequence[str] | None, path: str | Path | None) -> Lines:
-    """Return the given texts, the lines of a file, or standard input where neither is given."""
+def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, refuse_tables: bool = False) -> Lines:
+    """Return the given texts, the lines of a file, or standard input where neither is given.
+
+    `refuse_tables`: a file that is a table by its name is an error, instead of a warning.
+    """
     if texts and path is not None:
         raise UsageError(f"the text is given twice, as TEXT and as {arg('input')}: give one of them")
     if texts:
@@ -49,10 +52,16 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None) -> Lines:
             _log.warning("%s is read as a text; to read the file of this name, give %s", texts[0], arg("input", texts[0]))
         return TextLines(texts)
     if path is not None:
-        return file_lines(path)
+        return file_lines(path, refuse_tables=refuse_tables)
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"no text given: add TEXT or {arg('input', 'FILE')}, or pipe text in")
     return file_lines("-")
+
+
+def not_plain_text(name: str, kind: str) -> str:
+    """Return that a file is a table, where texts to predict are expected."""
+    advice = "give a file of the texts alone, or score labelled data with `polyseme evaluate`"
+    return f"{name} is {kind}; expected plain text, one text per line: {advice}"
 
 
 def _is_file(text: str) -> bool:
@@ -62,7 +71,7 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def file_lines(path: str | Path) -> Lines:
+def file_lines(path: str | Path, *, refuse_tables: bool = False) -> Lines:
     """Return the lines of a file, plain or compressed; `-` is standard input."""
     if str(path) == "-":
         if sys.stdin is None:
@@ -73,7 +82,9 @@ def file_lines(path: str | Path) -> Lines:
         if is_pipe(path):
             return PipedLines(path.open("rb"), str(path))
         path.open("rb").close()
-    if _TABLE.search(path.name):
+    if table := _TABLE.search(path.name):
+        if refuse_tables:
+            raise UsageError(not_plain_text(str(path), "CSV" if table[1].lower() == "csv" else "JSON"))
         what = "is read as plain text, one text per line, with its header and all its columns"
         _log.warning("%s %s; give a file of the texts alone", path, what)
     return FileLines(path)

@@ -64,6 +64,14 @@ def json_object(where: str, line: str, expected: str = "one object {...} per lin
     return values
 
 
+def is_object(line: str) -> bool:
+    """Whether a line is a JSON object."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def are_strings(values: Any) -> TypeGuard[list[str]]:
     """Whether a value of JSON is a list of strings."""
     return isinstance(values, list) and all(isinstance(value, str) for value in values)

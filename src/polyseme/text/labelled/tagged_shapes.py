@@ -16,7 +16,7 @@ from typing import Any
 from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.dataset_files import TAGS, WORDS
-from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object
+from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object
 
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
 JSON_EXPECTED = 'expected {"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]} on each line'
@@ -33,10 +33,7 @@ def json_lines(lines: Sequence[Line]) -> list[Line] | None:
     first = next((line.strip() for _, line in lines if line.strip()), "")
     if first.startswith("["):
         return _array(lines)
-    try:
-        return list(lines) if first.startswith("{") and isinstance(json.loads(first), dict) else None
-    except (ValueError, RecursionError):
-        return None
+    return list(lines) if first.startswith("{") and is_object(first) else None
 
 
 def _array(lines: Sequence[Line]) -> list[Line] | None:
