@@ -12,7 +12,7 @@ ROWS = [("the food was very good, really", "pos"), ("never again in this place",
 
 @pytest.fixture
 def read(tmp_path):
-    def call(text: str | bytes, name: str = "table.csv", **options):
+    def call(text: str | bytes, /, name: str = "table.csv", **options):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         rows = read_usable_rows(path, **{"strict": False, **options})
@@ -182,6 +182,53 @@ def test_a_table_of_its_header_alone(read):
 
 def test_a_header_above_one_label_is_no_class(read):
     rows = [(f"the soup number {number} was fine, thank you", "food") for number in range(9)]
-    with pytest.raises(UsageError, match="no column with a well-known name for the text; give text"):
+    with pytest.raises(UsageError, match="no column with a well-known name for the label; give label"):
         read(csv("message,topic", rows))
     assert read(csv("message,topic", rows), label="topic") == rows
+
+
+@pytest.mark.parametrize(
+    ("header", "end"), [("label,text,", ","), ("label,text,", ""), ("v1,v2,,,", ",,,"), ("class,text,,", ",,more")]
+)
+def test_a_header_with_empty_cells(read, header, end):
+    assert read(header + "\n" + "".join(f'{label},"{text}"{end}\n' for text, label in ROWS)) == ROWS
+
+
+def test_a_header_with_an_index_as_pandas_writes_it(read, caplog):
+    text = ",text,target\n" + "".join(f'{number},"{text}",{label}\n' for number, (text, label) in enumerate(ROWS))
+    assert read(text) == ROWS
+    assert "columns text: 'text', label: 'target' (by its content) (not used: 0; if that is wrong" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["sentiment", "category", "Urteil"])
+@pytest.mark.parametrize("score", ["score", "similarity", "label"])
+def test_decimals_are_no_label_beside_another_candidate(read, name, score):
+    rows = [(text, number % 3 / 4, label) for number, (text, label) in enumerate(ROWS)]
+    assert read(csv(f"text,{score},{name}", rows), pairs=False) == ROWS
+    alone = read(csv(f"text,{score}", [row[:2] for row in rows]), pairs=False)
+    assert [label for _, label in alone] == [str(row[1]) for row in rows]
+
+
+def test_a_score_of_whole_numbers_comes_last_for_single_texts(read):
+    rows = [(text, number % 3, label) for number, (text, label) in enumerate(ROWS)]
+    assert read(csv("text,score,sentiment", rows), pairs=False) == ROWS
+    pairs = [(text, text[::-1], number % 3, label) for number, (text, label) in enumerate(ROWS)]
+    assert {row[2] for row in read(csv("sentence1,sentence2,score,category", pairs), pairs=True)} == {"0", "1", "2"}
+
+
+def test_columns_that_are_not_used_are_named(read, caplog):
+    rows = [(number, text, label, number, "") for number, (text, label) in enumerate(ROWS)]
+    assert read(csv("Id,Text,Score,Time,none", rows)) == ROWS
+    assert [each.partition(": ")[2] for each in caplog.messages] == ["columns text: 'Text', label: 'Score' (not used: Id, Time)"]
+    caplog.clear()
+    read(csv("Id,Text,Score,Time,none", rows), "given.csv", text="Text", label="Score")
+    read(csv("Text,Score", ROWS), "all.csv")
+    assert not caplog.messages
+    read(csv("Text,Score,a,b,c,d,e,f,g", [(*row, *"1234567") for row in ROWS]), "many.csv")
+    assert caplog.messages[0].endswith("(not used: a, b, c, d, e and 2 more)")
+
+
+def test_several_columns_that_may_be_the_label(read):
+    rows = [(f"x{number}", text, number % 2, number % 3 % 2, 0) for number, (text, _) in enumerate(ROWS)]
+    with pytest.raises(UsageError, match=r"for the label; give label, by their content one of: toxic, obscene$"):
+        read(csv("id,comment_text,toxic,obscene,threat", rows))

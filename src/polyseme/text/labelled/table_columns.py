@@ -3,7 +3,8 @@
 Columns are those that the user names, or those with well-known names, or (unless `strict`) those whose content makes it clear:
 the text is much longer than all else, and the label has few values. Without a header, one of several such columns is the label
 if only its values do not come in blocks, as sources of the texts do (CoLA, the STS benchmark), or only its values are those of
-well-known labels. A guess is reported. In doubt an error lists the columns.
+well-known labels. Numbers with decimals are the label of single texts only if nothing else can be. A guess is reported, and so
+are columns that are not used. In doubt an error lists the columns.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ PAIRS = (
     *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
 )
 TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
+SCORES = ("similarity", "score", "relatedness_score")
 LABELS = (
-    *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", "similarity", "score"),
-    *("relatedness_score", "sentiment", "category"),
+    *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", *SCORES),
+    *("sentiment", "category"),
 )
-"""Well-known names in headers, in lower case; of several labels the first in this order is used."""
+"""Well-known names in headers, in lower case; of several labels the first in this order is used, for single texts scores last."""
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -48,6 +50,7 @@ _CLASSES = (
 _FILLED = 0.9  # of the rows have a label
 _FEWEST = 4  # rows from which columns are guessed
 _MAX_NAME = 40  # characters of a name or a label
+_SHOWN = 5  # columns that are not used
 _LONGER = 2.0  # times as long as other columns is a text
 
 
@@ -86,6 +89,10 @@ class Layout:
     """Whether the first record names the columns."""
     guessed: bool = False
     """Whether a column, or that there is a header, is a guess by content."""
+    by_content: tuple[str, ...] = ()
+    """The roles whose columns are a guess."""
+    unused: tuple[str, ...] = ()
+    """The names of columns with content that are not read, if some columns were not given."""
 
     def options(self) -> dict[str, str | bool]:
         """The columns as settings of a task: by name with a header, else by number."""
@@ -117,10 +124,9 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
     if asked.label is not None and not asked.labelled:
         raise UsageError(f"{path}: {arg('label', asked.label)} and labelled=False exclude each other; give one of them")
     header = named or (is_header(cells, asked.given.values()) if asked.header is None else asked.header)
-    content = _Content(cells, [[plain(cell) for cell in row] for _, row in others if len(row) == len(cells)])
-    guessed = False
-    if not header and asked.header is None and not asked.strict and content.has_header():
-        header = guessed = True
+    content = _Content(cells, [row for _, given in others if (row := _fitted(given, cells)) is not None])
+    header_by_content = not header and asked.header is None and not asked.strict and content.has_header()
+    header = header or header_by_content
     names = cells if header else [str(number) for number in range(len(cells))]
     if not header:
         content.rows.append(cells)
@@ -129,29 +135,62 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
     }
     roles = [role for role in ("text", "label") if role not in found and (role == "text" or asked.labelled)]
     if roles and header:
-        found |= _well_known(names, roles, found)
+        found |= _well_known(names, roles, content, single=not asked.pairs and "second" not in found)
+        if "label" in roles and not asked.strict and content.has_better_label(found, asked):
+            del found["label"]
     missing = [role for role in roles if role not in found]
     if missing and not asked.strict:
         found |= content.guess(found, asked, header=header)
-        guessed = guessed or all(role in found for role in missing)
-        missing = [role for role in missing if role not in found]
+    by_content = tuple(role for role in missing if role in found)
+    missing = [role for role in missing if role not in found]
     if missing:
         if not others and not named:
             raise UsageError(f"{path} has no rows but its first, {', '.join(map(repr, cells))}: it needs a row for each text")
-        raise UsageError(_unknown(path, line, cells, missing, header=header))
+        candidates = [] if asked.strict else [names[number] for number in content.labels(found, asked)]
+        raise UsageError(_unknown(path, line, cells, missing, candidates, header=header))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
-    return Layout(found["text"], found.get("second"), found.get("label"), names, line, header, guessed)
+    unused = [number for number in range(len(names)) if number not in found.values() and not content.is_empty(number)]
+    return Layout(
+        found["text"],
+        found.get("second"),
+        found.get("label"),
+        names,
+        line,
+        header,
+        guessed=header_by_content or bool(by_content),
+        by_content=by_content,
+        unused=tuple(names[number].strip() or str(number) for number in unused) if roles else (),
+    )
 
 
-def report_guess(path: str | Path, layout: Layout) -> None:
-    """Say which columns are read."""
+def _fitted(given: Sequence[object], header: list[str]) -> list[str] | None:
+    """Return a row with as many cells as the first, but for empty ones at the end of either; None if it has others."""
+    row, width = [plain(cell) for cell in given], len(header)
+    while len(row) > width and not row[-1].strip():
+        del row[-1]
+    named = next((number for number in range(width, 0, -1) if header[number - 1].strip()), 0)
+    return [*row, *[""] * (width - len(row))] if named <= len(row) <= width else None
+
+
+def report_columns(path: str | Path, layout: Layout) -> None:
+    """Say which columns are read, if they are guessed, or if others are not used."""
     numbers = {"text": layout.first, "second": layout.second, "label": layout.label}
-    found = [f"{role}: {layout.names[number]!r}" for role, number in numbers.items() if number is not None]
-    begin = "the first row names the columns" if layout.header else "no header"
-    what = f"{begin}; columns by their content: {', '.join(found)}"
-    _warn_once(f"{path}: {what} (if that is wrong, give {', '.join(map(arg, ('text', 'label', 'header')))})")
+    roles = [role for role, number in numbers.items() if number is not None]
+    all_guessed = {*layout.by_content, "second"} >= set(roles)
+    note = {role: " (by its content)" for role in layout.by_content if not all_guessed}
+    shown = ", ".join(f"{role}: {layout.names[numbers[role] or 0]!r}{note.get(role, '')}" for role in roles)
+    unused = f"not used: {', '.join(layout.unused[:_SHOWN])}" if layout.unused else ""
+    if len(layout.unused) > _SHOWN:
+        unused += f" and {len(layout.unused) - _SHOWN} more"
+    if layout.guessed:
+        begin = "the first row names the columns" if layout.header else "no header"
+        how = "columns by their content:" if all_guessed else "columns"
+        advice = f"if that is wrong, give {', '.join(map(arg, ('text', 'label', 'header')))}"
+        _warn_once(f"{path}: {begin}; {how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
+    elif unused:
+        _warn_once(f"{path}: columns {shown} ({unused})")
 
 
 @functools.lru_cache(maxsize=256)
@@ -174,7 +213,11 @@ def is_header(cells: Sequence[str], given: Iterable[Column] = ()) -> bool:
 
 
 def _may_be_names(cells: Sequence[str]) -> bool:
-    return len(set(cells)) == len(cells) and all(cell and not NUMBER.fullmatch(cell) for cell in cells)
+    """Whether cells are different and no numbers; beside two names others may be empty, as spreadsheets and pandas write."""
+    names = [cell for cell in cells if cell]
+    if len(names) < min(len(cells), 2):
+        return False
+    return len(set(names)) == len(names) and not any(NUMBER.fullmatch(name) for name in names)
 
 
 def column_of(name: Column) -> Column:
@@ -206,8 +249,8 @@ def column_number(path: str | Path, role: str, column: str | int, header: Sequen
     raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)} among {given}; {advice}")
 
 
-def _well_known(names: Sequence[str], roles: Sequence[str], found: dict[str, int]) -> dict[str, int]:
-    """Return the columns of some roles that have well-known names, where that is clear."""
+def _well_known(names: Sequence[str], roles: Sequence[str], content: _Content, *, single: bool) -> dict[str, int]:
+    """Return the columns of some roles that have well-known names, where that is clear; `single`: not of pairs."""
     small = [name.strip().lower() for name in names]
     known: dict[str, int] = {}
     if "text" in roles:
@@ -218,13 +261,17 @@ def _well_known(names: Sequence[str], roles: Sequence[str], found: dict[str, int
         elif not pairs and len(texts) == 1:
             known["text"] = texts[0]
     if "label" in roles:
-        label = next((name for name in LABELS if name in small), None)
-        known |= {} if label is None else {"label": small.index(label)}
+        labels = [name for name in LABELS if name in small]
+        if single and "second" not in known:
+            labels.sort(key=lambda name: (content.has_decimals(small.index(name)), name in SCORES))
+        known |= {"label": small.index(labels[0])} if labels else {}
     return known
 
 
-def _unknown(path: str | Path, line: int, cells: list[str], missing: Sequence[str], *, header: bool) -> str:
-    """Return an error: which columns are not known, and how to name them."""
+def _unknown(
+    path: str | Path, line: int, cells: list[str], missing: Sequence[str], candidates: Sequence[str], *, header: bool
+) -> str:
+    """Return an error: which columns are not known, and how to name them; `candidates`: columns that may be the label."""
     if header:
         small = {cell.strip().lower() for cell in cells}
         several = "text" in missing and not small.isdisjoint({*chain(*PAIRS), *TEXTS})
@@ -236,6 +283,8 @@ def _unknown(path: str | Path, line: int, cells: list[str], missing: Sequence[st
             if missing[0] == "text"
             else f"give {arg('label')}"
         )
+        if missing[0] == "label" and len(candidates) > 1:
+            return f"{path} has {problem}; {advice}, by their content one of: {', '.join(candidates)}"
         return f"{path} has {problem}; {advice}: {', '.join(cells)}"
     row = ", ".join(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
@@ -262,8 +311,8 @@ class _Content:
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
             return False
-        columns = range(len(self.first))
-        telling = [n for n in columns if self._is_label(n) or self._is_number(n) or len(set(self._column(n))) == 1]
+        named = [number for number, cell in enumerate(self.first) if cell.strip()]
+        telling = [n for n in named if self._is_label(n) or self._is_number(n) or len(set(self._column(n))) == 1]
         return bool(telling) and all(self.first[number] not in self._column(number) for number in telling)
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
@@ -271,22 +320,41 @@ class _Content:
         if len(self.rows) < _FEWEST:
             return {}
         free = [number for number in range(len(self.first)) if number not in found.values()]
-        texts = [] if "text" in found else self._longest(free, 2 if asked.pairs else 1)
+        count = 2 if asked.pairs else 1
+        texts = [] if "text" in found else self._longest(free, count)
         guessed: dict[str, int] = {}
         if asked.labelled and "label" not in found:
-            others = [number for number in free if number not in texts]
-            labels = [number for number in others if self._is_label(number)]
-            if not labels and asked.pairs:  # scores have many values
-                labels = [number for number in others if self._is_number(number) and self._is_varied(number)]
+            labels = self.labels({**found, **dict(zip(("text", "second"), texts, strict=False))}, asked)
             if len(labels) > 1 and not header:
                 labels = self._clearest(labels)
-            if len(labels) != 1:
-                return {}
-            guessed["label"] = labels[0]
+            if len(labels) == 1:
+                guessed["label"] = labels[0]
         if "text" not in found:
-            texts = self._longest([number for number in free if number not in guessed.values()], 2 if asked.pairs else 1)
+            texts = self._longest([number for number in free if number not in guessed.values()], count)
             guessed |= dict(zip(("text", "second"), texts, strict=False))
         return guessed
+
+    def labels(self, found: dict[str, int], asked: Request) -> list[int]:
+        """Return the columns that may be the label; numbers with decimals only where nothing else may be."""
+        free = [number for number in range(len(self.first)) if number not in found.values()]
+        labels = [number for number in free if self._is_label(number)]
+        if not labels and asked.pairs:  # scores have many values
+            return [number for number in free if self._is_number(number) and self._is_varied(number)]
+        return labels if asked.pairs else [number for number in labels if not self.has_decimals(number)] or labels
+
+    def has_better_label(self, found: dict[str, int], asked: Request) -> bool:
+        """Whether the label of a single text is a number with decimals, and another column may be the label."""
+        if asked.pairs or "second" in found or "label" not in found or not self.has_decimals(found["label"]):
+            return False
+        return len(self.rows) >= _FEWEST and not all(map(self.has_decimals, self.labels(found, asked)))
+
+    def has_decimals(self, number: int) -> bool:
+        """Whether a column has numbers that are not all whole."""
+        return self._is_number(number) and any(not float(cell).is_integer() for cell in self._column(number) if cell)
+
+    def is_empty(self, number: int) -> bool:
+        """Whether a column has no content."""
+        return not any(self._column(number))
 
     def _clearest(self, columns: Sequence[int]) -> list[int]:
         """Return the columns among several that are most like labels."""

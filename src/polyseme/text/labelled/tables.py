@@ -33,7 +33,7 @@ from polyseme.text.labelled.table_columns import (
     choose_columns,
     is_header,
     plain,
-    report_guess,
+    report_columns,
 )
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
@@ -137,8 +137,7 @@ def read_usable_rows(path: str | Path, **columns: Any) -> list[TableRow]:
     """Read a table with the options of `read_table`; skipped rows are reported, and a table must have others."""
     table = read_table(path, **columns)
     assert table.layout is not None and table.bad is not None
-    if table.layout.guessed:
-        report_guess(path, table.layout)
+    report_columns(path, table.layout)
     table.bad.finish(len(table.rows))
     return table.rows
 
@@ -151,7 +150,7 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
     layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[2]
     if not layout.guessed:
         return {}
-    report_guess(path, layout)
+    report_columns(path, layout)
     return layout.options()
 
 
