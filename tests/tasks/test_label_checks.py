@@ -3,8 +3,10 @@
 import pytest
 
 import polyseme
+from polyseme.base.errors import UsageError
 from polyseme.studies import train as module
-from polyseme.tasks.label_checks import label_problems
+from polyseme.tasks.classification import Classification, LabelledText
+from polyseme.tasks.label_checks import label_problems, number_problems
 from polyseme.tasks.registry import configure_task
 from tests.cli.labelled import TINY
 
@@ -73,3 +75,30 @@ def test_what_is_reported(texts, labels, told):
     found = label_problems(list(texts), list(labels))
     assert len(found) == len(told) and all(each in text for text, each in zip(found, told, strict=True))
     assert label_problems(["a", "b"], ["1.5", "2"], classes=False) == []
+
+
+def test_equal_whole_numbers_are_one_label(tmp_path):
+    labels = ["1.0", "0.0", "1.0", "1", "0", "0.0", "0.5", "0.50", "2", "2.00"]
+    train = write(tmp_path / "a.tsv", [(f"text {number}", label) for number, label in enumerate(labels)])
+    dev = write(tmp_path / "b.tsv", [("one", "1.0"), ("two", "0"), ("three", "+7.0")])
+    data, heard = job(train, dev)
+    assert [each.label for each in data.train] == ["1", "0", "1", "1", "0", "0", "0.5", "0.50", "2", "2"]
+    assert [each.label for each in data.dev] == ["1", "0", "+7.0"]
+    merged = "'0.0' are read as '0'; '1.0' are read as '1'; '2.00' are read as '2'"
+    assert heard[0] == f"{train}: labels that are the same number are one: {merged}"
+
+
+@pytest.mark.parametrize(("known", "given"), [("1.0", "1"), ("__label__pos", "pos")])
+def test_a_trained_task_matches_numbers_and_old_labels(tmp_path, known, given):
+    examples = [LabelledText("good", given), LabelledText("bad", "other")]
+    found, _ = Classification.merge_labels(examples, configure_task("classification", {})[0], [known, "other"])
+    assert [each.label for each in found] == [known, "other"]
+
+
+def test_numbers_as_classes():
+    numbers = [f"{number / 7:.3f}" for number in range(1, 50)]
+    assert number_problems(["0.5", "1.5", "2"] * 30) == [] == number_problems([str(number) for number in range(90)])
+    (told,) = number_problems(numbers * 3)
+    assert told.startswith("the labels are 49 different numbers (0.143, 0.286, 0.429 ...), and classification needs classes")
+    with pytest.raises(UsageError, match=r"make classes of them, or give another column with label; .* with goal='score'"):
+        number_problems(numbers)

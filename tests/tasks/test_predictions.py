@@ -71,3 +71,7 @@ def test_layer_weights_are_bars() -> None:
     weights = LayerWeights({"input, elmo 1": {"layer 0": 0.25, "layer 1": 0.75}})
     assert str(weights).splitlines()[0] == "input, elmo 1" and str(weights).count("█") == 20
     assert "layer 1" in weights._repr_html_() and str(LayerWeights({})) == "no learned mix of layers"
+
+
+def test_tabs_and_line_ends_in_a_label_are_escaped():
+    assert LabelPrediction("a\tb\r\nc", 0.5, {}).to_lines("in") == ["a\\tb\\r\\nc\t0.5000\tin"]

@@ -1,25 +1,34 @@
-"""Labels as people write them: one class in several spellings, rows that repeat, classes with too few examples."""
+"""Labels as people write them: one class in several spellings, numbers as classes, repeated rows, rare classes."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
+
+from polyseme.base.errors import UsageError, arg
+from polyseme.text.labelled.label_lines import PREFIX
+from polyseme.text.labelled.table_columns import NUMBER
 
 FEWEST = 3
 """Classes with fewer examples are reported."""
 LARGEST = 0.95
 """A class with a larger share of the examples is reported."""
 _SHOWN = 5
+_MANY = 20  # different numbers with decimals are no classes
+_OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
 def merge_spellings(
     examples: Sequence[Any], known: Sequence[str] | None, *, strict: bool = False
 ) -> tuple[list[Any], dict[str, str]]:
-    """Return examples in which labels that differ only in case or blanks are one, and the new name of each label.
+    """Return examples in which labels that differ only in case or blanks, or are equal whole numbers (1 and 1.0), are one.
 
-    The most frequent spelling is kept. `known`: labels that are, and that others are matched with. `strict`: change nothing.
+    Also return the new name of each label. The most frequent spelling is kept, of numbers the one without decimals.
+    `known`: labels that are, and that others are matched with. `strict`: change nothing.
     """
     counts = Counter(example.label for example in examples if example.label is not None)
     names = {} if strict else _names(counts, known)
@@ -34,8 +43,10 @@ def _names(counts: Counter[str], known: Sequence[str] | None) -> dict[str, str]:
 
     >>> _names(Counter({"neg": 5, "Neg": 2, "pos": 4}), None), _names(Counter({"POS": 1, "x": 1}), ["pos", "neg"])
     ({'Neg': 'neg'}, {'POS': 'pos'})
+    >>> _names(Counter({"1.0": 5, "1": 2, "0.5": 4}), None), _names(Counter({"1": 1, "pos": 1}), ["1.0", "__label__pos"])
+    ({'1.0': '1'}, {'1': '1.0', 'pos': '__label__pos'})
     """
-    order = known if known is not None else [label for label, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+    order = known if known is not None else sorted(counts, key=lambda each: (bool(_WHOLE.fullmatch(each)), -counts[each], each))
     kept: dict[str, str] = {}
     for label in order:
         kept.setdefault(_folded(label), label)
@@ -45,7 +56,9 @@ def _names(counts: Counter[str], known: Sequence[str] | None) -> dict[str, str]:
 
 
 def _folded(label: str) -> str:
-    return "".join(label.split()).casefold()
+    """Return what spellings of a label have in common; tasks of older versions have the prefix of fastText in their labels."""
+    plain = "".join(label.split()).casefold().removeprefix(PREFIX)
+    return number[1] if (number := _WHOLE.fullmatch(plain)) else plain
 
 
 def spelling_messages(names: Mapping[str, str]) -> list[str]:
@@ -53,12 +66,18 @@ def spelling_messages(names: Mapping[str, str]) -> list[str]:
 
     >>> spelling_messages({"Neg": "neg", "NEG": "neg"})
     ["labels that differ only in case or blanks are one: 'NEG' and 'Neg' are read as 'neg'"]
+    >>> spelling_messages({"1.0": "1"})
+    ["labels that are the same number are one: '1.0' are read as '1'"]
     """
-    spellings: dict[str, list[str]] = {}
+    spellings: dict[str, dict[str, list[str]]] = {}
     for label, name in sorted(names.items()):
-        spellings.setdefault(name, []).append(repr(label))
-    merged = "; ".join(f"{' and '.join(labels)} are read as {name!r}" for name, labels in spellings.items())
-    return [f"labels that differ only in case or blanks are one: {merged}"] if merged else []
+        kind = "are the same number" if NUMBER.fullmatch(label) else "differ only in case or blanks"
+        spellings.setdefault(kind, {}).setdefault(name, []).append(repr(label))
+    merged = {
+        kind: "; ".join(f"{' and '.join(labels)} are read as {name!r}" for name, labels in each.items())
+        for kind, each in sorted(spellings.items())
+    }
+    return [f"labels that {kind} are one: {each}" for kind, each in merged.items()]
 
 
 def label_problems(texts: Sequence[Hashable], labels: Sequence[str | None], *, classes: bool = True) -> list[str]:
@@ -76,6 +95,20 @@ def label_problems(texts: Sequence[Hashable], labels: Sequence[str | None], *, c
         many = "1 text has" if len(disputed) == 1 else f"{len(disputed):,} texts have"
         found.append(f"{many} several labels, such as {example[:60]!r}")
     return [*found, *_class_problems(Counter(label for label in labels if label is not None))] if classes else found
+
+
+def number_problems(labels: Sequence[str | None]) -> list[str]:
+    """Say that labels of single texts are many numbers with decimals, no classes; an error if nearly each row has its own."""
+    counts = Counter(label for label in labels if label is not None)
+    decimals = [label for label in counts if NUMBER.fullmatch(label) and not float(label).is_integer()]
+    if len(decimals) <= max(_MANY, len(counts) / 2):
+        return []
+    shown = ", ".join(list(counts)[:3])
+    what = f"the labels are {len(counts):,} different numbers ({shown} ...), and classification needs classes"
+    advice = f"scores of pairs of texts are learned by the task pairs with {arg('goal', 'score')}"
+    if len(counts) >= _OWN * counts.total():
+        raise UsageError(f"{what}: make classes of them, or give another column with {arg('label')}; {advice}")
+    return [f"{what}; {advice}"]
 
 
 def _class_problems(counts: Counter[str]) -> list[str]:

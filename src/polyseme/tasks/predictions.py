@@ -103,8 +103,9 @@ class LabelPrediction(Prediction):
     probabilities: dict[str, float]
 
     def to_lines(self, line: str = "") -> list[str]:
-        """The label, its probability and the input."""
-        return [f"{self.label}\t{self.probability:.4f}\t{line}"]
+        """The label, with tabs and line ends escaped, its probability and the input."""
+        label = self.label.replace("\t", r"\t").replace("\r", r"\r").replace("\n", r"\n")
+        return [f"{label}\t{self.probability:.4f}\t{line}"]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
         values = {"label": self.label, "probability": self.probability, "probabilities": self.probabilities}

@@ -38,8 +38,11 @@ class RunSummary:
     steps_per_epoch: int
 
     def __str__(self) -> str:
+        counts = label_counts(self.data["train"].examples)
+        scores = getattr(self.task.config, "goal", None) == "score"
         rows = {
-            "classes": class_list(label_counts(self.data["train"].examples), WIDTH - _INDENT),
+            "scores": _range([float(label) for label in counts]) if scores else "",
+            "classes": "" if scores else class_list(counts, WIDTH - _INDENT),
             "data": self._sizes(),
             "network": self._network(),
             "encoder": self._encoders(),
@@ -103,6 +106,10 @@ def class_list(counts: Mapping[str, int], width: int) -> str:
         if _cells(text) <= width:
             return text
     return f"{len(names):,}" if names else ""
+
+
+def _range(scores: Sequence[float]) -> str:
+    return f"from {min(scores):g} to {max(scores):g}" if scores else ""
 
 
 def _cells(text: str) -> int:

@@ -36,11 +36,11 @@ LABELS = (
     *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", *SCORES),
     *("sentiment", "category"),
 )
-"""Well-known names in headers, in lower case; of several labels the first in this order is used, for single texts scores last."""
+"""Well-known names in headers, in lower case; of several labels the first is used, for single texts scores last."""
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL"})
+_MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL", "null"})
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _CLASSES = (
     *({"0", "1"}, {"-1", "1"}, {"true", "false"}, {"yes", "no"}, {"positive", "negative", "neutral"}, {"pos", "neg"}),
@@ -188,13 +188,13 @@ def report_columns(path: str | Path, layout: Layout) -> None:
         begin = "the first row names the columns" if layout.header else "no header"
         how = "columns by their content:" if all_guessed else "columns"
         advice = f"if that is wrong, give {', '.join(map(arg, ('text', 'label', 'header')))}"
-        _warn_once(f"{path}: {begin}; {how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
+        warn_once(f"{path}: {begin}; {how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
     elif unused:
-        _warn_once(f"{path}: columns {shown} ({unused})")
+        warn_once(f"{path}: columns {shown} ({unused})")
 
 
 @functools.lru_cache(maxsize=256)
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
     """Warn once of a file that is read several times."""
     _log.warning("%s", message)
 

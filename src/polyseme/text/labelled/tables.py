@@ -1,10 +1,10 @@
-"""Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text.
+"""Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text (`label_lines`).
 
 In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`). In
 CSV cells may be quoted and span several lines (RFC 4180); commas separate them, or semicolons or tabs if the first line has no
-comma, or what a first line such as `sep=;` says. `lines` is the format of MR, SUBJ and TREC: a label, a space, the text. The
-format is recognised by content, then by name (the STS benchmark is TSV named .csv); in doubt, an error asks for it. Nothing is
-lost silently: a row unlike the others is an error that names file and line, or it is skipped and counted (`bad_rows`).
+comma, or what a first line such as `sep=;` says. The format is recognised by content, then by name (the STS benchmark is
+TSV named .csv); in doubt, an error asks for it. Nothing is lost silently: a row unlike the others is an error that names file
+and line, or it is skipped and counted (`bad_rows`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ from typing import Any, Literal
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.label_lines import (
+    PREFIX,
+    are_fasttext,
+    are_label_lines,
+    check_first_words,
+    fasttext,
+    label_and_text,
+)
 from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
 from polyseme.text.labelled.table_columns import (
     NUMBER,
@@ -36,7 +44,7 @@ from polyseme.text.labelled.table_columns import (
     report_columns,
 )
 
-TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
+TableFormat = Literal["tsv", "csv", "jsonl", "lines", "fasttext"]
 NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
@@ -49,7 +57,6 @@ _HEAD = 200  # lines by which the format is recognised
 _SAMPLE = 1000  # rows by which columns are recognised
 _MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
 _LONGER = 3  # times as long as all labels that occur again is no label
-_LINES_SHARE = 0.95  # of the lines must have a label and a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Table:
     """The columns that were read."""
     bad: BadRows | None = field(default=None, repr=False, compare=False)
     """All rows that were not read."""
+    format: TableFormat | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,7 @@ def read_table(
     bad.refuse()
     if not strict:
         rows = _without_stray_texts(rows, bad)
-    table = Table([], [], layout, bad)
+    table = Table([], [], layout, bad, format)
     for row in rows:
         (table.skipped if _is_skipped(row, layout, bad) else table.rows).append(row)
     if not rows and not len(bad):
@@ -138,6 +146,8 @@ def read_usable_rows(path: str | Path, **columns: Any) -> list[TableRow]:
     table = read_table(path, **columns)
     assert table.layout is not None and table.bad is not None
     report_columns(path, table.layout)
+    if table.format == "lines" and columns.get("format") is None:
+        check_first_words(path, [row.first for row in table.rows], [row.label for row in table.rows if row.label])
     table.bad.finish(len(table.rows))
     return table.rows
 
@@ -175,7 +185,7 @@ def _opened(
         what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
         others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, or what a line sep=| declares"
         raise FormatError(f"{path}:{line}", f"{what}, {others}")
-    layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines"))
+    layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
     return format, chain(head[int(layout.header) :], records), layout
 
 
@@ -227,6 +237,8 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
         raise FormatError(path, "is empty; expected a table")
     if _DECLARED.fullmatch(lines[0]):
         return "csv"
+    if are_fasttext(lines):
+        return "fasttext"
     suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _COMPRESSED), "")
     if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or _is_object(lines[0])):
         return "jsonl"
@@ -238,7 +250,7 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
         return "tsv"
     if suffix in (".tsv", ".csv"):
         return "tsv" if suffix == ".tsv" else "csv"
-    may_be_csv, may_be_lines = _may_be_csv(lines), _may_be_lines(lines)
+    may_be_csv, may_be_lines = _may_be_csv(lines), are_label_lines(lines)
     if may_be_csv == may_be_lines:
         problem = "may be CSV or lines of a label and a text" if may_be_csv else "has no known table format"
         raise FormatError(path, f"{problem}; give {arg('format')}: {', '.join(_RECORDS)}")
@@ -258,13 +270,6 @@ def _may_be_csv(lines: list[str]) -> bool:
     except csv.Error:
         return False
     return len(rows[0]) > 1 and (is_header(rows[0]) or len({len(row) for row in rows}) == 1)
-
-
-def _may_be_lines(lines: list[str]) -> bool:
-    """Whether (nearly) all lines begin with a word that looks like a label: a number, or one of a few."""
-    labels = [line.split(" ", 1)[0] for line in lines if " " in line.rstrip()]
-    few = len(set(labels)) * 4 <= len(labels) or all(NUMBER.fullmatch(label) for label in labels)
-    return len(labels) >= _LINES_SHARE * len(lines) and few
 
 
 def _is_doubtful(rows: list[TableRow]) -> bool:
@@ -334,12 +339,13 @@ class _Rows:
                 self.bad.add(number, f"with a list or an object for the {role}", what)
                 return None
             texts[role] = plain(cells[column])
-        label = texts["label"].strip() if "label" in texts else None
+        label = texts["label"].strip().removeprefix(PREFIX) if "label" in texts else None
         empty = next((role for role, text in texts.items() if not text.strip()), None)
         if empty is not None:
             column = {"text": layout.first, "second text": layout.second, "label": layout.label}[empty]
             what = f"has no {empty} in column {layout.names[column or 0]}; fill it, or drop the row"
-            self.bad.add(number, f"without a {empty}", f"{what}, or leave out {arg('strict')} to skip it")
+            skip = f", or leave out {arg('strict')} to skip it" if self.bad.strict else ""
+            self.bad.add(number, f"without a {empty}", what + skip)
         return TableRow(texts["text"], texts.get("second text"), label, number)
 
     def _ragged(self, number: int, cells: Sequence[object], labels: set[str]) -> TableRow | None:
@@ -462,14 +468,5 @@ def _array(bad: BadRows, lines: list[Line]) -> list[Line]:
     return [(number, json.dumps(row)) for number, row in enumerate(rows, 1)]
 
 
-def _label_and_text(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
-    """Yield a header of our own, then each line split at its first space."""
-    yield 1, ["label", "text"]
-    for number, line in lines:
-        if line.strip():
-            label, _, text = line.partition(" ")
-            yield number, [label, text]
-
-
 _Reader = Callable[[BadRows, Iterable[Line]], Iterator[Record]]
-_RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "lines": _label_and_text}
+_RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "lines": label_and_text, "fasttext": fasttext}
