@@ -17,7 +17,7 @@ from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.predictions import LabelPrediction
-from polyseme.tasks.restarts import Attempts
+from polyseme.tasks.restarts import Attempts, failure_message, rare_classes
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
 from polyseme.training.distributed import SingleProcess
 from polyseme.training.fit_loop import DivergedError
@@ -59,6 +59,8 @@ def test_a_run_that_cannot_learn_restarts_twice_and_says_so(tmp_path: Path, capl
     assert outcome.report is not None and outcome.report.warning == told[2]
     assert "restarting with learning_rate=0.0025" in told[0] and "learning_rate=0.000625" in told[1]
     assert "has learned nothing" in told[2] and "after 2 restarts" in told[2]
+    assert "the likely cause is that the class 'b' has 1 training example, and 1 other fewer than 5: give more" in told[2]
+    assert "metric='macro_f1' counts all classes alike" in told[2]
     again = trained(tmp_path / "out", SAME)  # it is finished
     assert again.restarts == 2 and {**result_of(tmp_path / "out"), "seconds": 0} == {**result, "seconds": 0}
 
@@ -153,3 +155,11 @@ def test_between_equal_scores_the_loss_decides() -> None:
     assert 0 < errors[0] < errors[1] < 1e-6
     wrong = [LabelPrediction("a", 1.0, {"a": 1.0, "b": 0.0}) for _ in EASY]
     assert task.selection_error(EASY, wrong, task.score(EASY, wrong)) > 0.5
+
+
+def test_rare_classes_are_a_cause_of_failure() -> None:
+    labels = ["a"] * 90 + ["b"] * 4
+    assert "the class 'b' has 4 training examples: give more, or join it" in rare_classes(labels, ["a", "b"], "accuracy")
+    assert "macro_f1" not in rare_classes(labels, ["a", "b"], "macro_f1")
+    assert rare_classes([*labels, "b", 3, None], ["a", "b"], "accuracy") == ""
+    assert "check that labels and texts belong together" in failure_message("f1 0.0", 2, "")

@@ -31,7 +31,7 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load
 from polyseme.tasks.registry import TASKS
-from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, restart_message
+from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
 from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
@@ -275,7 +275,9 @@ class _Session:
         warning = ""
         if trained.failed:
             reason = no_restart(result.steps, run.world_size)
-            warning = failure_message(trained.no_better, len(attempts.scores), reason)
+            labels = [getattr(example, "label", None) for example in data.train]
+            cause = rare_classes(labels, best.labels, best.main_metric)
+            warning = failure_message(trained.no_better, len(attempts.scores), reason, cause)
             if run.is_main_process:
                 _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))

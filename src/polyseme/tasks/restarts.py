@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,8 @@ MIN_STEPS = 10
 """A shorter run has not collapsed: it has hardly begun to learn."""
 FACTOR = 0.25
 """Of the learning rate, for each restart."""
+ENOUGH = 5
+"""Classes with fewer examples are a likely cause of failure."""
 _NAME = "attempts.json"
 
 
@@ -106,8 +110,8 @@ def restart_message(problem: str, learning_rate: float) -> str:
     return f"{problem}: restarting with {arg('learning_rate', float(f'{learning_rate * FACTOR:.3g}'))}"
 
 
-def failure_message(problem: str, restarts: int, reason: str) -> str:
-    """Return that a run has learned nothing, and what to do; `reason`: why it did not restart.
+def failure_message(problem: str, restarts: int, reason: str, cause: str = "") -> str:
+    """Return that a run has learned nothing, and what to do; `reason`: why it did not restart; `cause`: of the data.
 
     >>> failure_message("f1 0.0 on 2 dev examples is no better than one answer for all", 0, "4 steps are too few").split(";")[0]
     'the network has learned nothing: f1 0.0 on 2 dev examples is no better than one answer for all (4 steps are too few)'
@@ -115,4 +119,24 @@ def failure_message(problem: str, restarts: int, reason: str) -> str:
     tried = f", also after {count(restarts, 'restart')} with a smaller learning rate" if restarts else ""
     tried += f" ({reason})" if reason else ""
     advice = f"give more examples, train longer ({arg('epochs')}), or check that labels and texts belong together"
+    if cause:
+        advice = f"{cause}; or train longer ({arg('epochs')})" if reason else cause
     return f"the network has learned nothing: {problem}{tried}; {advice}"
+
+
+def rare_classes(labels: Iterable[object], classes: Iterable[str], metric: str) -> str:
+    """Return that classes have too few training examples to be learned, and what to do; empty: they have enough.
+
+    >>> rare_classes(["a"] * 90 + ["b"] * 2, ["a", "b"], "accuracy").split(":")[0]
+    "the likely cause is that the class 'b' has 2 training examples"
+    """
+    known = set(classes)
+    counts = Counter(label for label in labels if isinstance(label, str) and label in known)
+    rare = [label for label, number in counts.items() if number < ENOUGH]
+    if not rare:
+        return ""
+    least = min(rare, key=lambda label: counts[label])
+    others = f", and {count(len(rare) - 1, 'other')} fewer than {ENOUGH}" if len(rare) > 1 else ""
+    advice = f"give more, or join {'it' if len(rare) == 1 else 'them'} with other classes"
+    advice += f"; {arg('metric', 'macro_f1')} counts all classes alike" if metric == "accuracy" else ""
+    return f"the likely cause is that the class {least!r} has {count(counts[least], 'training example')}{others}: {advice}"
