@@ -6,7 +6,7 @@ import polyseme
 from polyseme.base.errors import UsageError
 from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
-from polyseme.tasks.label_checks import label_problems, number_problems
+from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
 from polyseme.tasks.registry import configure_task
 from tests.cli.labelled import TINY
 
@@ -102,3 +102,10 @@ def test_numbers_as_classes():
     assert told.startswith("the labels are 49 different numbers (0.143, 0.286, 0.429 ...), and classification needs classes")
     with pytest.raises(UsageError, match=r"make classes of them, or give another column with label; .* with goal='score'"):
         number_problems(numbers)
+
+
+def test_lists_of_labels_are_told():
+    (told,) = combined_problems(["pos,a", "neg,b", "pos,b", "neg, a"] * 3)
+    assert "such as 'neg, a': several labels of a text are not supported" in told
+    assert combined_problems(["yes", "no", "yes, but", "Bonn, Germany"]) == [] == combined_problems(["a", "b", None])
+    assert combined_problems(["Smith, John", "Miller, Ann", "Jones, Tom"]) == []

@@ -22,6 +22,7 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction, ScorePrediction
+from polyseme.tasks.run_summary import RunSummary
 from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
@@ -280,3 +281,19 @@ def test_fractions_are_scores_unless_the_user_says_otherwise(tmp_path, caplog):
     assert Pairs.guessed_options(path, small(), ["goal"]) == {}
     path.write_text("sentence1\tsentence2\tlabel\na\tb\t1.0\nc\td\t0.0\n")
     assert Pairs.guessed_options(path, small()) == {}
+
+
+def test_whole_numbers_of_a_score_are_classes_and_that_is_said(tmp_path, caplog):
+    rows = "".join(f"one text {number}\tother text {number}\t{number % 6}\n" for number in range(24))
+    (tmp_path / "a.tsv").write_text("sentence1\tsentence2\tScore\n" + rows)
+    assert Pairs.guessed_options(tmp_path / "a.tsv", small()) == {}
+    assert "the whole numbers of column 'Score' are 6 classes; goal='score' learns them as numbers" in caplog.text
+    caplog.clear()
+    assert Pairs.guessed_options(tmp_path / "a.tsv", small(goal="score"), ["goal"]) == {} and not caplog.messages
+
+
+def test_the_summary_has_the_range_of_scores():
+    examples = labelled("1.5", "3.33", "5")
+    task = Pairs.build(small(goal="score"), examples)
+    shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
+    assert shown.splitlines()[0] == "scores    from 1.5 to 5" and "classes" not in shown

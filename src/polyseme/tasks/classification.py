@@ -31,7 +31,7 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.containment import containing_texts
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextVectors
-from polyseme.tasks.label_checks import label_problems, merge_spellings, number_problems
+from polyseme.tasks.label_checks import combined_problems, label_problems, merge_spellings, number_problems
 from polyseme.tasks.labels import (
     TextPooler,
     distinct_labels,
@@ -146,7 +146,11 @@ class Classification(WideTask):
     @classmethod
     def data_problems(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
         labels = [each.label for each in examples]
-        return [*number_problems(labels), *label_problems([same_text(each.text) for each in examples], labels)]
+        return [
+            *number_problems(labels),
+            *combined_problems(labels),
+            *label_problems([same_text(each.text) for each in examples], labels),
+        ]
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[list[Hashable]]:

@@ -19,6 +19,7 @@ LARGEST = 0.95
 _SHOWN = 5
 _MANY = 20  # different numbers with decimals are no classes
 _OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
+_SEPARATORS = (",", ";", "|")
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -109,6 +110,23 @@ def number_problems(labels: Sequence[str | None]) -> list[str]:
     if len(counts) >= _OWN * counts.total():
         raise UsageError(f"{what}: make classes of them, or give another column with {arg('label')}; {advice}")
     return [f"{what}; {advice}"]
+
+
+def combined_problems(labels: Sequence[str | None]) -> list[str]:
+    """Say that labels are lists of several, as `a,b` beside `a` and `b,c`.
+
+    >>> combined_problems(["a,b", "a", "b,c", "a,c"])
+    ["some labels are lists, such as 'a,b': several labels of a text are not supported, and each list is read as one class"]
+    """
+    names = {label for label in labels if label is not None}
+    for separator in _SEPARATORS:
+        parts = {name: {part.strip() for part in name.split(separator)} for name in names}
+        counts = Counter(part for each in parts.values() for part in each)
+        lists = [name for name in names if len(parts[name]) > 1 and any(counts[part] > 1 for part in parts[name])]
+        if len(lists) > 1 and len(lists) >= len(names) / 3:
+            what = "several labels of a text are not supported, and each list is read as one class"
+            return [f"some labels are lists, such as {min(lists)!r}: {what}"]
+    return []
 
 
 def _class_problems(counts: Counter[str]) -> list[str]:

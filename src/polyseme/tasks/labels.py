@@ -32,8 +32,8 @@ def guessed_data_options(path: str | Path, config: TableTaskConfig) -> dict[str,
     return guessed_columns(path, **_columns(config))
 
 
-def first_data_labels(path: str | Path, config: TableTaskConfig, options: Mapping[str, Any]) -> list[str]:
-    """Return the labels of the first rows of a table, whose columns are settings, or else among the options."""
+def first_data_labels(path: str | Path, config: TableTaskConfig, options: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the label's column and the first labels of a table, whose columns are settings, or else among the options."""
     return first_labels(path, **_columns(config.replace(**options)))
 
 

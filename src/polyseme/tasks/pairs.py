@@ -53,6 +53,7 @@ from polyseme.tasks.splits import quantiles, same_text
 from polyseme.tasks.wide import Texts
 from polyseme.tasks.wide_task import WideTargets, WideTask
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.table_columns import SCORES
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -169,10 +170,16 @@ class Pairs(WideTask, SentencePairTask):
     def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
         assert isinstance(config, PairsConfig)
         options = guessed_data_options(path, config)
-        if "goal" not in given and config.goal == "classes" and _are_scores(labels := first_data_labels(path, config, options)):
+        if "goal" in given or config.goal != "classes":
+            return options
+        column, labels = first_data_labels(path, config, options)
+        if _are_scores(labels):
             shown = ", ".join(list(dict.fromkeys(labels))[:3])
             _log.warning("%s: the labels are numbers (%s ...), so the goal is a score (%s)", path, shown, arg("goal", "score"))
             options["goal"] = "score"
+        elif column.lower() in SCORES and (count := len(set(labels))) > 2 and None not in map(_number, labels):
+            what = f"the whole numbers of column {column!r} are {count} classes"
+            _log.warning("%s: %s; %s learns them as numbers", path, what, arg("goal", "score"))
         return options
 
     @classmethod

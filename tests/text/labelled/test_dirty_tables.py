@@ -238,3 +238,17 @@ def test_several_columns_that_may_be_the_label(read):
 def test_null_is_no_label(read, caplog):
     assert read("text,label\none,a\ntwo,null\nthree,b\n") == [("one", "a"), ("three", "b")]
     assert "1 without a label (line 3)" in caplog.text
+
+
+@pytest.mark.parametrize("header", ["text,label", "id,text,label", "label,text", "text,label,"])
+def test_commas_in_all_texts_without_quotes(read, header):
+    rows = [(f"the film, number {number}, was a story", "spam" if number % 3 else "ham") for number in range(9)]
+    cells = [{"text": text, "label": label, "id": str(number), "": ""} for number, (text, label) in enumerate(rows)]
+    assert read("\n".join([header, *(",".join(row[name] for name in header.split(",")) for row in cells)])) == rows
+
+
+def test_a_text_with_commas_and_no_label_speaks_of_no_option_that_was_not_given(read):
+    text = "text,label\n" + "".join(f"one, two {number}, three {number}\n" for number in range(9))
+    with pytest.raises(FormatError, match="fix the line, such as by quotes around the text") as error:
+        read(text)
+    assert "strict" not in str(error.value)

@@ -164,11 +164,12 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
     return layout.options()
 
 
-def first_labels(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> list[str]:
-    """Return the labels of the first rows of a table; those of bad rows may be among them."""
+def first_labels(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> tuple[str, list[str]]:
+    """Return the name of the label's column, and the labels of the first rows; those of bad rows may be among them."""
     _, records, layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))
     cells = (row[layout.label] for _, row in islice(records, _SAMPLE) if layout.label is not None and len(row) > layout.label)
-    return [label for cell in cells if (label := plain(cell).strip())]
+    labels = [label for cell in cells if (label := plain(cell).strip())]
+    return "" if layout.label is None else layout.names[layout.label].strip(), labels
 
 
 def _opened(
@@ -316,6 +317,8 @@ class _Rows:
             elif (row := self._row(record[0], cells)) is not None:
                 rows.append(row)
         labels = {row.label for row in rows if row.label}
+        if len(ragged) > len(rows):
+            labels |= self._repeated_labels(ragged)
         found = [self._ragged(*record, labels) for record in ragged]
         return sorted([*rows, *(row for row in found if row is not None)], key=lambda row: row.where)
 
@@ -355,20 +358,34 @@ class _Rows:
             if self.format == "tsv" and (layout.label is None or _fits(plain(cells[layout.label]), labels)):
                 return self._row(number, cells)
             if layout.second is None and layout.label is not None:
-                between = {"tsv": "\t", "csv": ","}.get(self.format, " ")
-                begin, end = layout.first, layout.first + more + 1
-                joined = [*cells[:begin], between.join(map(plain, cells[begin:end])), *cells[end:]]
+                joined = self._joined(cells)
                 if _fits(plain(joined[layout.label]), labels):
                     return self._row(number, joined)
         problem = f"has {len(cells)} columns and line {layout.begin} has {self.width}"
         problem += ": a tab, comma, semicolon or quote may be wrong"
-        advice = f"or leave out {arg('strict')} to skip it"
+        advice = [f"or leave out {arg('strict')} to skip it"] if self.bad.strict else []
         if any(plain(cell).startswith('"') for cell in cells):
-            advice += f"; for quoted texts with tabs or line ends, use {arg('format', 'csv')}"
-        self.bad.add(
-            number, f"with {'more' if more > 0 else 'fewer'} columns than {self.width}", f"{problem}; fix the line ({advice})"
-        )
+            advice.append(f"for quoted texts with tabs or line ends, use {arg('format', 'csv')}")
+        fix = f"fix the line ({'; '.join(advice)})" if advice else "fix the line, such as by quotes around the text"
+        self.bad.add(number, f"with {'more' if more > 0 else 'fewer'} columns than {self.width}", f"{problem}; {fix}")
         return None
+
+    def _joined(self, cells: Sequence[object]) -> list[object]:
+        """Return a row with too many cells in which those of its text are one."""
+        between = {"tsv": "\t", "csv": ","}.get(self.format, " ")
+        begin, end = self.layout.first, self.layout.first + len(cells) - self.width + 1
+        return [*cells[:begin], between.join(map(plain, cells[begin:end])), *cells[end:]]
+
+    def _repeated_labels(self, ragged: Sequence[Record]) -> set[str]:
+        """Return the labels of a table in which every text has a comma, if nearly all rows have one that occurs again."""
+        label = self.layout.label
+        if label is None or self.layout.second is not None or self.bad.strict:
+            return set()
+        found = [self._joined(cells)[label] for _, cells in ragged if len(cells) > self.width]
+        counts = Counter(text for cell in found if (text := plain(cell).strip()))
+        repeated = {text for text, count in counts.items() if count > 1}
+        enough = sum(counts[text] for text in repeated) >= _MIN_REPEATED * max(counts.total(), 1)
+        return repeated if enough else set()
 
 
 def _fits(label: str, labels: set[str]) -> bool:
