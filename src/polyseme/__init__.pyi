@@ -24,7 +24,6 @@ from polyseme.analysis.analogies import AnalogyScores
 from polyseme.analysis.neighbours import Neighbours
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.sense_vectors import SenseVectors
-from polyseme.api.embedding import ModelForText
 from polyseme.api.embedding import Sequence
 from polyseme.api.models import LinesFile
 from polyseme.api.models import ModelArgument
@@ -73,6 +72,7 @@ from polyseme.api.training import InitialVectors
 from polyseme.api.training import OutModel
 from polyseme.api.words import IndexFolder
 from polyseme.api.words import Model
+from polyseme.api.words import ModelForText
 from polyseme.api.words import Position
 from polyseme.api.words import SearchedText
 from polyseme.api.words import SenseFile
@@ -291,7 +291,7 @@ def neighbors(
     *,
     word: Word = None,
     position: Position = None,
-    model: Model = 'en',
+    model: ModelForText = None,
     corpus: SearchedText = None,
     index: IndexFolder = None,
     layer: Literal['top', 'mean'] | int | None = None,
@@ -308,7 +308,7 @@ def neighbours(
     *,
     word: Word = None,
     position: Position = None,
-    model: Model = 'en',
+    model: ModelForText = None,
     corpus: SearchedText = None,
     index: IndexFolder = None,
     layer: Literal['top', 'mean'] | int | None = None,

@@ -4,6 +4,7 @@ import pytest
 
 import polyseme
 from polyseme.api.corpora import check_corpus
+from polyseme.api.embedding import embed
 from polyseme.base.errors import UsageError
 from polyseme.text.corpus import Corpus
 from tests.oracle.make import write_bilm
@@ -54,6 +55,18 @@ def test_embedding_takes_the_chinese_model(chinese, tmp_path, caplog):
     lines = iter(CHINESE.splitlines()[:3])  # can be read only once
     made = polyseme.embed_file(lines, tmp_path / "v.npz", layers="top")
     assert (made.lines, made.words) == (3, 3 * 17) and "model='zh'" in caplog.text
+
+
+def test_questions_in_chinese_are_answered_by_the_chinese_model(caplog):
+    assert next(iter(polyseme.score(["他很高兴。"]))).log_probs.words == ["他", "很", "高兴", "。"]
+    assert polyseme.similar("银行", count=1)[0].word.endswith("银行") and caplog.text.count("model='zh'") == 2
+    with pytest.raises(UsageError, match="en is an English model: give model='zh'"):
+        polyseme.substitutes("他很高兴。", word="高兴", model="en")
+
+
+def test_a_model_is_said_to_know_nothing_of_another_script(caplog):
+    assert len(list(embed(["Вчера мы видели его учителя"]))) == 1
+    assert "mostly in Cyrillic, and the model en has read none" in caplog.text
 
 
 def test_an_old_model_that_splits_at_spaces_is_told_of_chinese(chinese, tmp_path, caplog):

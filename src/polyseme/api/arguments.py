@@ -46,6 +46,16 @@ Model = Annotated[
         flags=("-m",),
     ),
 ]
+ModelForText = Annotated[
+    AnyModel | None,
+    Setting(
+        help="Name of a shipped model (en, zh), or folder, file or Hugging Face Hub id of any other.",
+        default_text="en; zh if the text is mostly Chinese",
+        metavar="MODEL",
+        group=_MODEL,
+        flags=("-m",),
+    ),
+]
 ModelArgument = Annotated[
     AnyModel,
     Setting(help="Name of a shipped model (en, zh), or folder, file or Hugging Face Hub id of any other.", metavar="MODEL"),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from polyseme.api.arguments import AnyModel, FilePath, Texts
-from polyseme.api.models import ModelRequest, loaded
+from polyseme.api.arguments import AnyModel, FilePath, ModelForText, Texts
+from polyseme.api.models import ModelRequest
 from polyseme.api.settings import with_settings
-from polyseme.api.texts import peek
+from polyseme.api.texts import model_for
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
@@ -21,23 +21,12 @@ from polyseme.scale.config import DatasetConfig, is_dataset
 from polyseme.text.files.lines import file_lines, lines_of
 
 if TYPE_CHECKING:
-    from polyseme.encoders.base import Encoder
     from polyseme.encoders.embed_config import EmbedConfig, EncodeConfig
     from polyseme.encoders.embedding_stream import EmbeddedLine
     from polyseme.formats.embed_file import EmbeddedFile
     from polyseme.formats.encode_file import EncodedFile, EncodedText
     from polyseme.scale.dataset import EmbeddedDataset, ModelSource
 
-ModelForText = Annotated[
-    AnyModel | None,
-    Setting(
-        help="Name of a shipped model (en, zh), or folder, file or Hugging Face Hub id of any other.",
-        default_text="en; zh if the text is mostly Chinese",
-        metavar="MODEL",
-        group="Model",
-        flags=("-m",),
-    ),
-]
 Inputs = Annotated[
     list[str] | None,
     Setting(
@@ -82,7 +71,7 @@ def embed_file(
 
     writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
     lines = file_lines(input) if isinstance(input, str | Path) else input
-    encoder, lines = _model_for(lines, model, config)
+    encoder, lines = model_for(lines, model, split_on_spaces=config.split_on_spaces)
     return write(lines, out, model=encoder, config=config)
 
 
@@ -146,7 +135,8 @@ def embed(
     _refuse_dataset_options(input, dataset)
     if out is not None:
         writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
-    encoder, lines = _model_for(lines_of(texts, input[0] if input else None), model, config)  # type: ignore[arg-type]
+    given = lines_of(texts, input[0] if input else None)  # type: ignore[arg-type]
+    encoder, lines = model_for(given, model, split_on_spaces=config.split_on_spaces)
     if out is None:
         return (line for some in embed_lines(encoder, lines, config) for line in some)
     return write(lines, out, model=encoder, config=config)
@@ -165,7 +155,7 @@ def encode(
 
     if out is not None:
         check_suffix(out)
-    encoder, lines = _model_for(texts, model, config)
+    encoder, lines = model_for(texts, model, split_on_spaces=config.split_on_spaces)
     if out is None:
         return encode_lines(encoder, lines, config)
     return encode_file(encoder, lines, out, config)
@@ -215,7 +205,7 @@ def _named_model(
     from polyseme.scale.dataset import ModelSource
     from polyseme.scale.embedding import columns_of
 
-    encoder, _ = _model_for(first, model, config)
+    encoder, _ = model_for(first, model, split_on_spaces=config.split_on_spaces)
     columns_of(encoder, config, dataset)  # reports layers and poolings that the model lacks
     if dataset.mix is not None and len(dataset.mix) != encoder.layers:
         raise UsageError(f"{arg('mix')} has {len(dataset.mix)} weights; allowed: {encoder.layers}, one for each layer")
@@ -233,41 +223,3 @@ def _named_model(
     yield ModelSource(
         name=str(Path(name).absolute()) if Path(name).exists() else name, options=options, fingerprint=fingerprint
     )
-
-
-def _model_for(
-    texts: Iterable[Any], model: AnyModel | ModelRequest | None, config: EmbedConfig | EncodeConfig
-) -> tuple[Encoder, Iterable[Any]]:
-    """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
-
-    English for Chinese is refused.
-    """
-    from polyseme.text.script import ScriptProfile
-
-    first, texts = peek(texts)
-    profile = ScriptProfile.of("\n".join(first))
-    if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
-        _log.warning("the text is mostly Chinese (%s): %s", profile.percent, arg("model", "zh"))
-        model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
-    encoder = loaded("en" if model is None else model, split_on_spaces=config.split_on_spaces)
-    unsplit = not config.split_on_spaces and encoder.splitter.name == "english" and not encoder.reads_subwords
-    if profile.is_chinese and encoder.source == "en":
-        what = f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
-        raise UsageError(f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own")
-    if profile.needs_chinese_splitter and unsplit and any(isinstance(text, str) for text in first):
-        raise UsageError(profile.refusal())
-    at_spaces = not config.split_on_spaces and encoder.splitter.name == "whitespace"
-    if profile.needs_chinese_splitter and at_spaces:
-        _log.warning(
-            "the text is mostly Chinese (%s) without spaces, and %s takes words separated by spaces: load it with %s",
-            profile.percent,
-            encoder.source,
-            arg("splitter", "chinese"),
-        )
-    if profile.is_foreign and encoder.source in ("en", "zh"):
-        _log.warning(
-            "the text is mostly %s, and the model %s has read none: its vectors mean little", profile.main, encoder.source
-        )
-    if unsplit and (problem := profile.warning()):
-        _log.warning("%s: consider %s, or text whose words are separated by spaces", problem, arg("splitter", "characters"))
-    return encoder, texts

@@ -12,6 +12,7 @@ from polyseme.api.arguments import (
     Count,
     Field,
     Model,
+    ModelForText,
     Position,
     SentenceArgument,
     SentencesOption,
@@ -22,6 +23,7 @@ from polyseme.api.arguments import (
     Workers,
 )
 from polyseme.api.models import loaded
+from polyseme.api.texts import model_for
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ Carry = Annotated[bool, Setting(help="Carry the state over from the sentence bef
 def score(
     texts: Texts,
     *,
-    model: Model = "en",
+    model: ModelForText = None,
     words: EachWord = False,
     explain: Explain = False,
     split_on_spaces: SplitOnSpaces = False,
@@ -62,8 +64,8 @@ def score(
     """
     from polyseme.encoders.scoring import score_texts
 
-    encoder = loaded(model, split_on_spaces=split_on_spaces)
-    return score_texts(encoder, texts, words=words, explain=explain, split_on_spaces=split_on_spaces, start=start)
+    encoder, lines = model_for(texts, model, split_on_spaces=split_on_spaces)
+    return score_texts(encoder, lines, words=words, explain=explain, split_on_spaces=split_on_spaces, start=start)
 
 
 def perplexity(
@@ -100,7 +102,7 @@ def substitutes(
     word: Word = None,
     position: Position = None,
     count: Count = 10,
-    model: Model = "en",
+    model: ModelForText = None,
     split_on_spaces: SplitOnSpaces = False,
     start: Start = None,
 ) -> Substitutes:
@@ -113,7 +115,7 @@ def substitutes(
     >>> polyseme.substitutes("We sat on the bank of the river.", word="bank", count=5)  # doctest: +SKIP
     """
     words: Any = text.split() if split_on_spaces and isinstance(text, str) else text
-    encoder = loaded(model, split_on_spaces=split_on_spaces)
+    encoder, _ = model_for([words], model, split_on_spaces=split_on_spaces)
     return encoder.substitutes(words, position=position, word=word, count=count, start=start)
 
 

@@ -1,4 +1,4 @@
-"""Open a text with a splitter that fits its script."""
+"""A splitter and a model that fit the script of a text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyseme.api.models import ModelRequest, loaded
 from polyseme.base.errors import UsageError, arg
 from polyseme.text.config import TextConfig
 
 if TYPE_CHECKING:
+    from polyseme.api.arguments import AnyModel
+    from polyseme.encoders.base import Encoder
     from polyseme.text.corpus import Corpus
     from polyseme.text.files.reader import TextEngine
     from polyseme.text.files.sources import Source
@@ -75,6 +78,43 @@ def peek(texts: Iterable[Any]) -> tuple[list[str], Iterable[Any]]:
             break
     lines = [text if isinstance(text, str) else " ".join(text) for text in first]
     return lines, texts if again else _Peeked(texts, first, source)
+
+
+def model_for(
+    texts: Iterable[Any], model: AnyModel | ModelRequest | None, *, split_on_spaces: bool = False
+) -> tuple[Encoder, Iterable[Any]]:
+    """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
+
+    English for Chinese is refused.
+    """
+    from polyseme.text.script import ScriptProfile
+
+    first, texts = peek(texts)
+    profile = ScriptProfile.of("\n".join(first))
+    if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
+        _log.warning("the text is mostly Chinese (%s): %s", profile.percent, arg("model", "zh"))
+        model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
+    encoder = loaded("en" if model is None else model, split_on_spaces=split_on_spaces)
+    unsplit = not split_on_spaces and encoder.splitter.name == "english" and not encoder.reads_subwords
+    if profile.is_chinese and encoder.source == "en":
+        what = f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
+        raise UsageError(f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own")
+    if profile.needs_chinese_splitter and unsplit and any(isinstance(text, str) for text in first):
+        raise UsageError(profile.refusal())
+    at_spaces = not split_on_spaces and encoder.splitter.name == "whitespace"
+    if profile.needs_chinese_splitter and at_spaces:
+        _log.warning(
+            "the text is mostly Chinese (%s) without spaces, and %s takes words separated by spaces: load it with %s",
+            profile.percent,
+            encoder.source,
+            arg("splitter", "chinese"),
+        )
+    if profile.is_foreign and encoder.source in ("en", "zh"):
+        why = f"the text is mostly in {profile.main}, and the model {encoder.source} has read none"
+        _log.warning("%s: its vectors mean little; train a model on your own text (polyseme pretrain)", why)
+    if unsplit and (problem := profile.warning()):
+        _log.warning("%s: consider %s, or text whose words are separated by spaces", problem, arg("splitter", "characters"))
+    return encoder, texts
 
 
 class _Peeked:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, Position, SentenceArgument, Word
+from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, ModelForText, Position, SentenceArgument, Word
 from polyseme.api.models import loaded
 from polyseme.api.settings import with_settings
+from polyseme.api.texts import model_for
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, arg
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
 
 
-def similar(word: WordArgument, *, count: Count = 10, model: Model = "en") -> SimilarWords:
+def similar(word: WordArgument, *, count: Count = 10, model: ModelForText = None) -> SimilarWords:
     """Find the words nearest to a word out of context, by cosine similarity.
 
     Word vectors (word2vec, GloVe, fastText) are compared with all words; a model that reads sentences, with the words of its
@@ -32,7 +33,7 @@ def similar(word: WordArgument, *, count: Count = 10, model: Model = "en") -> Si
     """
     from polyseme.analysis.words import WordSpace
 
-    return WordSpace(loaded(model)).similar(word, count)
+    return WordSpace(model_for([word], model)[0]).similar(word, count)
 
 
 def analogy(
@@ -41,7 +42,7 @@ def analogy(
     third: Annotated[str, Setting(help="C is to the answer.", metavar="C")],
     *,
     count: Count = 5,
-    model: Model = "en",
+    model: ModelForText = None,
 ) -> SimilarWords:
     """Find the word that is to C as B is to A: the nearest to B - A + C, other than those three.
 
@@ -50,7 +51,7 @@ def analogy(
     """
     from polyseme.analysis.words import WordSpace
 
-    return WordSpace(loaded(model)).analogy(first, second, third, count)
+    return WordSpace(model_for([first, second, third], model)[0]).analogy(first, second, third, count)
 
 
 SearchedText = Annotated[
@@ -80,7 +81,7 @@ def neighbours(
     *,
     word: Word = None,
     position: Position = None,
-    model: Model = "en",
+    model: ModelForText = None,
     corpus: SearchedText = None,
     index: IndexFolder = None,
     config: NeighboursConfig,
@@ -100,7 +101,9 @@ def neighbours(
         if corpus is not None:
             raise UsageError(f"{arg('index')} is a dataset, which has its own text: leave {arg('corpus')} out")
         return _in_dataset(sentence, word, position, model, Path(index), config)
-    return search(loaded(model), sentence, word=word, position=position, corpus=corpus, index=index, config=config)
+    return search(
+        model_for([sentence], model)[0], sentence, word=word, position=position, corpus=corpus, index=index, config=config
+    )
 
 
 SenseWords = Annotated[
@@ -140,14 +143,14 @@ def senses(
 
 
 def _in_dataset(
-    sentence: SentenceArgument, word: Word, position: Position, model: Model, folder: Path, config: NeighboursConfig
+    sentence: SentenceArgument, word: Word, position: Position, model: ModelForText, folder: Path, config: NeighboursConfig
 ) -> Neighbours:
     from polyseme.encoders.language_model import find_position
     from polyseme.scale.vector_index import DatasetIndex, Source, dataset_neighbours
 
     if config.window:
         raise UsageError(f"{arg('window')} is {config.window}; allowed for a dataset: 0, because it is searched by words alone")
-    encoder = loaded(model)
+    encoder, _ = model_for([sentence], model)
     words = encoder.words(sentence)
     chosen = find_position(sentence, words, word, position)
     index = DatasetIndex.build(Source.of(folder, config.layer))
