@@ -108,4 +108,12 @@ def test_lists_of_labels_are_told():
     (told,) = combined_problems(["pos,a", "neg,b", "pos,b", "neg, a"] * 3)
     assert "such as 'neg, a': several labels of a text are not supported" in told
     assert combined_problems(["yes", "no", "yes, but", "Bonn, Germany"]) == [] == combined_problems(["a", "b", None])
+    assert combined_problems(["1,5", "2,5", "3"] * 3) == []
     assert combined_problems(["Smith, John", "Miller, Ann", "Jones, Tom"]) == []
+
+
+def test_a_table_of_pairs_whose_label_is_guessed(tmp_path):
+    rows = "".join(f"one text {number}\tother text {number}\t{'yn'[number % 2]}\n" for number in range(8))
+    (tmp_path / "a.tsv").write_text("premise\thypothesis\tgold\n" + rows)
+    with pytest.raises(UsageError, match="holds pairs of texts: train `pairs`"):
+        Classification.guessed_options(tmp_path / "a.tsv", configure_task("classification", {})[0])

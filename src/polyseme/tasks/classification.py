@@ -129,13 +129,16 @@ class Classification(WideTask):
             return _read_phrases(path, config, training=training)
         rows = read_labelled_rows(path, config)
         if rows[0].second is not None:
-            raise UsageError(f"{path} holds pairs of texts: train `pairs`, or name the text's column with {arg('text')}")
+            raise _holds_pairs(path)
         return [LabelledText(row.first, row.label, row.where) for row in rows]
 
     @classmethod
     def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
         assert isinstance(config, ClassificationConfig)
-        return {} if _reads_trees(path, config) else guessed_data_options(path, config)
+        options = {} if _reads_trees(path, config) else guessed_data_options(path, config)
+        if "second" in options:
+            raise _holds_pairs(path)
+        return options
 
     @classmethod
     def merge_labels(
@@ -235,6 +238,10 @@ class Classification(WideTask):
         cls, examples: Sequence[LabelledText], labels: Sequence[str], config: TaskConfig, path: str | Path
     ) -> list[UnknownLabel]:
         return unknown_example_labels(examples, labels, path)
+
+
+def _holds_pairs(path: str | Path) -> UsageError:
+    return UsageError(f"{path} holds pairs of texts: train `pairs`, or name the text's column with {arg('text')}")
 
 
 def _reads_trees(path: str | Path, config: ClassificationConfig) -> bool:

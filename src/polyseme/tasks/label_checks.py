@@ -19,6 +19,7 @@ LARGEST = 0.95
 _SHOWN = 5
 _MANY = 20  # different numbers with decimals are no classes
 _OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATORS = (",", ";", "|")
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
@@ -119,6 +120,8 @@ def combined_problems(labels: Sequence[str | None]) -> list[str]:
     ["some labels are lists, such as 'a,b': several labels of a text are not supported, and each list is read as one class"]
     """
     names = {label for label in labels if label is not None}
+    if all(_DECIMAL_COMMA.fullmatch(name) for name in names):
+        return []
     for separator in _SEPARATORS:
         parts = {name: {part.strip() for part in name.split(separator)} for name in names}
         counts = Counter(part for each in parts.values() for part in each)
