@@ -190,8 +190,9 @@ def test_a_header_above_one_label_is_no_class(read):
 @pytest.mark.parametrize(
     ("header", "end"), [("label,text,", ","), ("label,text,", ""), ("v1,v2,,,", ",,,"), ("class,text,,", ",,more")]
 )
-def test_a_header_with_empty_cells(read, header, end):
+def test_a_header_with_empty_cells(read, tmp_path, header, end):
     assert read(header + "\n" + "".join(f'{label},"{text}"{end}\n' for text, label in ROWS)) == ROWS
+    assert guessed_columns(tmp_path / "table.csv", strict=False).get("header", True)  # else the header is a text in training
 
 
 def test_a_header_with_an_index_as_pandas_writes_it(read, caplog):
