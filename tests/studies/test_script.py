@@ -13,6 +13,7 @@ from polyseme.text.words import get_splitter
 from tests.cli.labelled import TINY
 from tests.oracle.make import write_bilm
 
+FROZEN = configure_task("classification", {})[0]
 CHINESE = "我们昨天在北京的大学里看见了他的老师，他很高兴。"
 
 
@@ -33,8 +34,11 @@ def by_characters(tmp_path):
 def test_chinese_texts_get_the_chinese_model(tmp_path):
     told = []
     script = of_rows(tmp_path, CHINESE)
-    assert script.default_encoder(told.append) == "zh" and "mostly Chinese" in told[0]
-    assert of_rows(tmp_path, "We saw 王老师 in Beijing yesterday .").default_encoder(told.append) == "en" and len(told) == 1
+    assert script.default_encoder(FROZEN, told.append) == "zh" and "mostly Chinese" in told[0]
+    assert (
+        of_rows(tmp_path, "We saw 王老师 in Beijing yesterday .").default_encoder(FROZEN, told.append) == "en"
+        and len(told) == 1
+    )
     assert script.splitter(None, [], told.append)(CHINESE)[:4] == ["我们", "昨天", "在", "北京"]
     with pytest.raises(UsageError, match="mostly Chinese"):
         script.check_splitter(get_splitter("english"))
@@ -54,20 +58,22 @@ def test_chinese_texts_get_the_chinese_model(tmp_path):
 )
 def test_scripts_that_no_model_has_read_get_no_encoder(tmp_path, text, name, splitter):
     told, script = [], of_rows(tmp_path, text)
-    assert script.default_encoder(told.append) == "none" and f"mostly in {name}" in told[0]
+    assert script.default_encoder(FROZEN, told.append) == "none" and f"mostly in {name}" in told[0]
     found = script.splitter(None, [], told.append)
     assert (found and found.name) == splitter
+    for options in ({"mode": "finetune"}, {"network": "linear"}):  # an encoder that learns the script
+        assert script.default_encoder(configure_task("classification", options)[0], pytest.fail) == "en"
 
 
 def test_latin_letters_and_none_at_all_get_the_english_model(tmp_path):
     for text in ("Gestern sahen wir seinen Lehrer in der Universität .", "Hôm qua chúng tôi gặp thầy", "😀 😀 !", "ATGCCG"):
-        assert of_rows(tmp_path, text).default_encoder(pytest.fail) == "en"
+        assert of_rows(tmp_path, text).default_encoder(FROZEN, pytest.fail) == "en"
 
 
 def test_texts_that_are_split_keep_any_splitter(tmp_path):
     script = of_rows(tmp_path, "我们 昨天 在 北京 的 大学 里 看见 了 他 的 老师 。")
     script.check_splitter(get_splitter("english"))
-    assert script.splitter(None, [], print) is None and script.default_encoder(print) == "zh"
+    assert script.splitter(None, [], print) is None and script.default_encoder(FROZEN, print) == "zh"
 
 
 def test_english_for_chinese_is_refused_before_training(tmp_path):

@@ -2,8 +2,8 @@
 
 Data that is mostly Chinese gets the Chinese model and its splitter instead of the English ones; data by single characters, as
 Chinese names are tagged, gets the splitter `characters` for prediction, and encoders of words read the words that contain the
-characters (`polyseme.encoders.word_features`). Data in a script that neither model has read, such as Cyrillic, gets no encoder:
-English vectors of such words are noise. What the user chose stays; English for Chinese data is refused.
+characters (`polyseme.encoders.word_features`). Data in a script that neither model has read, such as Cyrillic, gets no
+frozen encoder: English vectors of such words say little. What the user chose stays; English for Chinese data is refused.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class DataScript:
         lines: Iterator[str] = itertools.chain(splitter.texts, map(" ".join, given))
         return cls(ScriptProfile.of_lines(lines), bool(splitter.texts), not splitter.texts and are_single_characters(given))
 
-    def default_encoder(self, notify: Notify) -> str:
+    def default_encoder(self, config: TaskConfig, notify: Notify) -> str:
         """The name of the encoder where none is given."""
-        if self.profile.is_foreign:
+        if self.profile.is_foreign and config.features.mode == "frozen" and not config.is_linear:
             why = f"the data is mostly in {self.profile.main}, and the models en and zh have read none"
             notify(f"{why}: {arg('encoder', NONE)}; a model of your own text may help (polyseme pretrain elmo)")
             return NONE

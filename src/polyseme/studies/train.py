@@ -93,7 +93,7 @@ class TaskJob:
         script = DataScript.of(task_class(self.task), data.train)
         if self.refuses:
             script.check_splitter(self.splitter)
-        encoders = load_encoders(script.default_encoder(notify) if self.encoders is None else self.encoders)
+        encoders = load_encoders(script.default_encoder(config, notify) if self.encoders is None else self.encoders)
         if self.refuses:
             script.check_encoders(encoders)
         if recorded is None:  # a run that is resumed has them
