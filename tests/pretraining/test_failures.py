@@ -166,4 +166,4 @@ def test_damaged_types_are_reported(tmp_path: Path) -> None:
 
 def test_one_long_line_is_one_sentence():
     with pytest.raises(PolysemeError, match=r"has 1 sentence: training needs at least 2; check the splitting \(sentences\)"):
-        split(1, 2000)
+        split(1, at_most=2000)

@@ -84,6 +84,18 @@ def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
         config(hidden_size=17).fit(corpus, Run(seed=1), tmp_path / "m")
 
 
+def test_as_many_sentences_are_held_out_as_the_user_says(corpus: Corpus, tmp_path: Path) -> None:
+    """A dev file that is given last is held out as a whole."""
+    (tmp_path / "dev.txt").write_text("the bird sat on the dog .\na mat saw the cat .\n")
+    both = Corpus([tmp_path / "text.txt", tmp_path / "dev.txt"], **READ)  # type: ignore[arg-type]
+    result = config(dev_size=2).fit(both, Run(seed=1), tmp_path / "m")
+    said = polyseme.load(tmp_path / "m").perplexity(["the bird sat on the dog .", "a mat saw the cat ."])
+    assert said.mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
+    assert "on 2 held-out sentences" in (tmp_path / "m" / "README.md").read_text()
+    with pytest.raises(PolysemeError, match="dev_size=38 leaves nothing to train on: the text has 38 sentences"):
+        config(dev_size=38).fit(both, Run(seed=1), tmp_path / "n")
+
+
 def test_a_sample_of_the_vocabulary(corpus: Corpus, tmp_path: Path) -> None:
     result = config(negatives=8).fit(corpus, Run(seed=1), tmp_path / "m")
     assert result.scores["perplexity"] < 4

@@ -130,7 +130,7 @@ class TrainingJob(Job):
     def fit(self) -> TrainingResult:
         """Train the model, or resume its training; the folder holds the best model at any moment."""
         shards = self.encode_text()
-        train, held_out = split(len(shards), self.max_held_out, self.unit)
+        train, held_out = self.split(shards)
         self.resolve(shards, train)
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
@@ -168,6 +168,10 @@ class TrainingJob(Job):
                 self._write_finished(shards, card, output, result)
             processes.wait()  # a machine that is lost here must find the others when it comes back
         return result
+
+    def split(self, shards: Any) -> tuple[range, range]:
+        """Return the sentences (or documents) to train on, and those to validate on."""
+        return split(len(shards), self.method.dev_size, at_most=self.max_held_out, unit=self.unit)
 
     def _write_finished(self, shards: Any, card: CardData, output: TrainOutput, result: TrainingResult) -> None:
         """Write what belongs to a finished model: statistics for sentence vectors, what it cost, its card."""
@@ -246,17 +250,20 @@ def vocabulary_for(shards: Shards) -> int:
     return fitted_vocabulary(shards.total, len(counts), int((counts >= MIN_COUNT).sum()))
 
 
-def split(size: int, max_held_out: int, unit: str = "sentence") -> tuple[range, range]:
-    """Return the sentences (or documents) to train on, and those at the end to validate on.
+def split(size: int, held_out: int | None = None, *, at_most: int, unit: str = "sentence") -> tuple[range, range]:
+    """Return the sentences (or documents) to train on, and those at the end to validate on: so many, or a hundredth.
 
-    >>> split(1000, 2000)
+    >>> split(1000, at_most=2000)
     (range(0, 990), range(990, 1000))
     """
     if size < 2:
         lines = "; blank lines separate them, or each line is one" if unit == "document" else ""
         advice = f"; check the splitting ({arg('sentences')}), or write each on its own line" if unit == "sentence" else ""
         raise PolysemeError(f"the text has {count(size, unit)}{lines}: training needs at least 2{advice}")
-    held_out = min(max_held_out, max(1, size // 100))
+    if held_out is None:
+        held_out = min(at_most, max(1, size // 100))
+    elif held_out >= size:
+        raise PolysemeError(f"{arg('dev_size', held_out)} leaves nothing to train on: the text has {count(size, unit)}")
     return range(size - held_out), range(size - held_out, size)
 
 

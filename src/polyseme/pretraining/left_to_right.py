@@ -20,7 +20,7 @@ from polyseme.base.errors import arg
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.nn.to_device import to_device
-from polyseme.pretraining.job import TrainingJob, split, vocabulary_for
+from polyseme.pretraining.job import TrainingJob, vocabulary_for
 from polyseme.pretraining.ngram_counts import UNKNOWN
 from polyseme.pretraining.nnlm_config import LeftToRightPretraining
 from polyseme.pretraining.objective import EVALUATION_SCORES, Objective
@@ -108,7 +108,7 @@ class LeftToRightJob(TrainingJob):
 
     def _trains_unknown(self, shards: Shards) -> bool:
         """Whether the training sentences have a word that is `<unk>`: by the counts of all, less those held out."""
-        _, held_out = split(len(shards), self.max_held_out)
+        _, held_out = self.split(shards)
         begin, end = shards.offsets[held_out.start], shards.offsets[held_out.stop]
         counts = shards.counts - np.bincount(shards.words[begin:end], minlength=len(shards.counts))
         return bool(counts[self.ids == UNKNOWN].any())

@@ -82,6 +82,14 @@ class NeuralMethod(Method):
     batch_setting: ClassVar[str | None] = None
     """The setting of the batch size, which may be smaller where little time is given."""
 
+    dev_size: int | None = setting(
+        None,
+        "Sentences at the end of the text (for BERT and GPT documents) that are not trained on, to validate on.",
+        min=1,
+        metavar="N",
+        default_text="a hundredth, at most 2,000 sentences or 1,000 documents",
+        group="Training",
+    )
     train: TrainConfig = setting(help="Budget, optimizer and training loop.", factory=lambda: TrainConfig(epochs=10.0))
 
     @property
