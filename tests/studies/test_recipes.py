@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import polyseme
-from polyseme.studies.recipes import RECIPES, recipe_options
+from polyseme.studies.recipes import RECIPES, recipe_options, word_options
 from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt
 from tests.encoders.test_sequence import ulmfit
+from tests.encoders.test_word2vec import table
 
 
 @pytest.mark.parametrize("make", [bert, gpt, ulmfit])
@@ -38,6 +39,28 @@ def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, A
         assert recipe_options(configure_task(kind, other)[0], other, [encoder]) == {}
     assert recipe_options(configure_task(kind, given)[0], given, [elmo()]) == {}
     assert recipe_options(configure_task(kind, given)[0], given, [encoder, encoder]) == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "encoders", "expected"),
+    [
+        ("classification", {}, [elmo()], {"task_embeddings": False}),
+        ("classification", {"word_dim": 5}, [elmo()], {}),
+        ("classification", {"network": "linear"}, [elmo()], {}),
+        ("classification", {"positions": ("output",)}, [elmo()], {}),
+        ("classification", {}, [elmo(), elmo()], {}),
+        ("tagging", {}, [elmo()], {"word_dropout": 0.4}),
+        ("tagging", {"word_dim": 5}, [elmo()], {"word_dropout": 0.4}),
+        ("tagging", {"word_dropout": 0.1}, [elmo()], {}),
+        ("tagging", {"mode": "finetune"}, [elmo()], {}),
+        ("tagging", {"task_embeddings": False}, [elmo()], {}),
+        ("tagging", {}, [], {}),
+        ("tagging", {}, [table(), elmo()], {}),
+        ("pairs", {}, [elmo()], {}),
+    ],
+)
+def test_a_tasks_own_words_beside_encoders(task, options, encoders, expected) -> None:
+    assert word_options(task, configure_task(task, options)[0], options, encoders) == expected
 
 
 def test_in_a_run(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Published settings of fine-tuning, for an encoder with a head alone and settings that the user does not give.
+"""Options that follow from the encoders of a task, where the user does not give them.
 
-A task's own network learns at rates that would ruin a pre-trained one. Epochs are left to the data set (published are 3 or 4
-for BERT and GPT).
+Fine-tuning has published settings for an encoder with a head alone: a task's own network learns at rates that would ruin a
+pre-trained one. Epochs are left to the data set (published are 3 or 4 for BERT and GPT).
 """
 
 from __future__ import annotations
@@ -25,15 +25,22 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 """By kind of encoder, under the option names of `polyseme.train`."""
+TAGGER_WORD_DROPOUT = 0.4
+"""Beside frozen encoders, so that a tagger relies on what they say of a word in its context and not on the word itself."""
 
 
-def classification_options(task: str, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
-    """Return the options of a classifier on pre-trained encoders: a word table of its own only learns the data by heart."""
-    contextual = any(not encoder.static for encoder in encoders)
-    given = [name for name in ("task_embeddings", "word_dim", "characters", "unknown_words", "word_dropout") if name in options]
-    at_input = "input" in options.get("positions", ("input",))
-    is_own = task == "classification" and contextual and at_input and len(encoders) == 1 and not given
-    return {"task_embeddings": False} if is_own and options.get("network") != "linear" else {}
+def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
+    """Return options of a task's own words that follow from the encoders beside them."""
+    if "input" not in config.features.positions or not encoders:
+        return {}
+    given = any(name in options for name in ("task_embeddings", "word_dim", "characters", "unknown_words", "word_dropout"))
+    alone = len(encoders) == 1 and not encoders[0].static and options.get("network") != "linear"
+    if task == "classification" and alone and not given:
+        return {"task_embeddings": False}  # a classifier's word table would only learn the data by heart
+    in_context = config.features.mode == "frozen" and not any(encoder.static for encoder in encoders)
+    if task == "tagging" and in_context and config.features.words.enabled and "word_dropout" not in options:
+        return {"word_dropout": TAGGER_WORD_DROPOUT}
+    return {}
 
 
 def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
