@@ -13,7 +13,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
-from polyseme.tasks.features import Features, split_encoders
+from polyseme.tasks.features import BPTT, Features, split_encoders
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.training.optim import build_optimizer, set_learning_rate
 from polyseme.training.optim_config import OptimConfig
@@ -122,6 +122,20 @@ def test_a_tuned_encoder_gets_gradients() -> None:
     made(made.prepare(TEXTS)).at_input.square().sum().backward()
     weights = [weight for name, weight in made.named_parameters() if name.startswith("tuned.")]
     assert weights and all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in weights)
+
+
+def test_the_gradients_of_a_tuned_elmo_flow_through_so_many_words() -> None:
+    """What it reads is the same: only the weights' gradients differ, and on long texts alone."""
+    tuned, whole = features(encoder(), mode="finetune"), encoder().requires_grad_()
+    for words, same in ((BPTT // 2, True), (2 * BPTT, False)):
+        text = [[f"w{number}" for number in range(words)]]
+        grads = []
+        for model in (tuned.tuned[0], whole):
+            states = model(model.prepare(text)).states  # type: ignore[operator]
+            (grad,) = torch.autograd.grad(states.square().sum(), model.contextualizer.forward_layers[0].recurrent_weight)  # type: ignore[union-attr]
+            grads.append((states.detach(), grad))
+        torch.testing.assert_close(grads[0][0], grads[1][0])
+        assert torch.allclose(grads[0][1], grads[1][1], rtol=1e-4, atol=1e-5) == same
 
 
 @pytest.mark.parametrize("tied", [False, True])

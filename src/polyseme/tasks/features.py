@@ -25,6 +25,7 @@ from polyseme.encoders.batch import Batch
 from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.config import FeaturesConfig, Position
@@ -32,6 +33,9 @@ from polyseme.tasks.predictions import LayerWeights
 from polyseme.tasks.word_embeddings import DistinctWordInputs, WordEmbeddings
 from polyseme.text.labelled.text_in_context import document_of, start_in_document
 from polyseme.training.base import LrMultiplier
+
+BPTT = 70
+"""Words through which the gradients of a fine-tuned ELMo flow, as many as in ULMFiT: over a thousand words they may explode."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,9 @@ class Features(nn.Module):
             for name, part in encoder.layer_groups().items():  # type: ignore[operator]
                 if name != "output":  # the language-model output is not used
                     part.requires_grad_(True)
+            for part in encoder.modules():
+                if isinstance(part, ElmoLstm):
+                    part.bptt = BPTT
         read: list[Encoder] = list(encoders)
         if config.word_features:  # of loaded vectors too, beside their rows for the given words
             read = [WordFeatures(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]

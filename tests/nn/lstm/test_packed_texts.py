@@ -44,12 +44,15 @@ class Task:
         return found.detach(), end, dict(zip(wanted, grads, strict=True))
 
 
-@pytest.mark.parametrize("padding", [1.0, 1.25, 100.0])
+@pytest.mark.parametrize(("padding", "steps"), [(1.0, None), (1.25, None), (100.0, None), (1.0, 3), (100.0, 2)])
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_fused_equals_plain(config: LstmConfig, lengths: list[int], padding: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fused_equals_plain(
+    config: LstmConfig, lengths: list[int], padding: float, steps: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(packed_texts, "PADDING", padding)
     task = Task(config, lengths)
+    task.lstm.bptt = steps
     with plain_only():
         states, end, grads = task.run()
     taken = []
@@ -61,6 +64,17 @@ def test_fused_equals_plain(config: LstmConfig, lengths: list[int], padding: flo
     torch.testing.assert_close(found_end.cell, end.cell, atol=2e-6, rtol=1e-5)
     for name, grad in grads.items():
         torch.testing.assert_close(found_grads[name], grad, atol=2e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_gradients_end_where_they_are_cut() -> None:
+    """The last word of a text changes nothing of the gradient of a word that is more steps before it."""
+    task = Task(CONFIGS["published"], [7])
+    task.index = torch.arange(7, device=DEVICE).expand(2, -1)
+    for steps, reached in ((None, 7), (3, 1), (2, 1), (4, 3)):  # the last begins at steps 6, 6 and 4
+        task.lstm.bptt = steps
+        found, _ = task.lstm(task.distinct, task.index, task.sizes, task.state)
+        (grad,) = torch.autograd.grad(found[-1, 0, -1].sum(), task.distinct)
+        assert grad[:7].abs().sum(1).count_nonzero() == reached
 
 
 def test_kernels_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

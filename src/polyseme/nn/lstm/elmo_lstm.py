@@ -37,6 +37,8 @@ class ElmoLstm(nn.Module):
         """Of the matmuls on the fast path; the plain path ignores it."""
         self.dropout = 0.0
         """On the input of every layer, in training only; the residual adds the input as dropped (Peters et al. 2018)."""
+        self.bptt: int | None = None
+        """Words through which gradients flow, in steps of the packed texts; None: all. The state goes on in any case."""
         self._prepared: tuple[Any, Callable[..., tuple[Tensor, LstmState]]] | None = None
         widths = [inputs] + [config.output_size] * (config.layers - 1)
         self.forward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
@@ -88,7 +90,7 @@ class ElmoLstm(nn.Module):
             rows, hs, cs = [], [], []
             for level, layer in enumerate(layers):
                 inputs = F.dropout(inputs, self.dropout, self.training)
-                out, h, c = layer(inputs, sizes, state.hidden[direction, level], state.cell[direction, level])
+                out, h, c = layer(inputs, sizes, state.hidden[direction, level], state.cell[direction, level], self.bptt)
                 inputs = out + inputs if self.config.residual and level > 0 else out
                 rows.append(inputs)
                 hs.append(h)

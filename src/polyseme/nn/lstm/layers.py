@@ -87,12 +87,20 @@ class LstmLayer(nn.Module):
                 hidden = hidden.clamp(-self.projection_clip, self.projection_clip)
         return hidden, cell
 
-    def forward(self, inputs: Tensor, sizes: list[int], hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Packed inputs (words, inputs) and the state of all rows -> outputs (words, output), end state of all rows."""
+    def forward(
+        self, inputs: Tensor, sizes: list[int], hidden: Tensor, cell: Tensor, bptt: int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Packed inputs (words, inputs) and the state of all rows -> outputs (words, output), end state of all rows.
+
+        Gradients do not flow back over every `bptt`-th step; None: they flow through all.
+        """
         gates = inputs @ self.input_weight.T + self.bias
         outputs, offset = [], 0
-        for size in sizes:
-            h, c = self.step(gates[offset : offset + size], hidden[:size], cell[:size])
+        for number, size in enumerate(sizes):
+            before = hidden[:size], cell[:size]
+            if bptt is not None and number and number % bptt == 0:
+                before = before[0].detach(), before[1].detach()
+            h, c = self.step(gates[offset : offset + size], *before)
             # finished rows keep their end state
             hidden, cell = torch.cat([h, hidden[size:]]), torch.cat([c, cell[size:]])
             outputs.append(h)

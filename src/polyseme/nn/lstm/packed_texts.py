@@ -1,8 +1,9 @@
 """The two LSTM stacks over texts of different lengths, with gradients: what fine-tuning needs.
 
 The steps of packed texts (see `packing`) are cut into blocks that are rectangles but for a little padding, and each layer runs
-over a block by `bptt`, both directions at once. The state goes from block to block with its gradients, so results and gradients
-are those of `ElmoLstm.plain`. One exception: no gradient flows through the cells with which texts end.
+over a block by `bptt`, both directions at once. The state goes from block to block with its gradients, unless `ElmoLstm.bptt`
+ends them there, so results and gradients are those of `ElmoLstm.plain`. One exception: no gradient flows through the cells with
+which texts end.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Block:
     rows: int
     more: int
     """Rows that go on after it."""
+    cuts: bool
+    """Whether no gradient flows from it to the block before."""
     read: Tensor
     """(steps * rows): the block's word at each place, any one on padding."""
     places: Tensor
@@ -47,26 +50,28 @@ class Block:
     """(rows - more): the place of the last word of each text that ends here."""
 
 
-def blocks_of(sizes: list[int], device: torch.device) -> list[Block]:
-    """Cut steps into blocks."""
-    found, begin = [], 0
-    groups = list(_groups(sizes))
+def blocks_of(sizes: list[int], device: torch.device, bptt: int | None = None) -> list[Block]:
+    """Cut steps into blocks; another one begins every `bptt` steps."""
+    found, begin, first = [], 0, 0
+    groups = list(_groups(sizes, bptt))
     for number, group in enumerate(groups):
         steps, rows, words = len(group), group[0], sum(group)
         more = groups[number + 1][0] if number + 1 < len(groups) else 0
         inside = (torch.arange(rows) < torch.tensor(group)[:, None]).flatten()  # (steps * rows): whether a place has a word
         read, places = inside.cumsum(0) - 1, inside.nonzero()[:, 0]
         ends = places[last_words(group)[more:]]
-        found.append(Block(begin, words, steps, rows, more, *(to_device(each, device) for each in (read, places, ends))))
-        begin += words
+        cuts = bptt is not None and first > 0 and first % bptt == 0
+        found.append(Block(begin, words, steps, rows, more, cuts, *(to_device(each, device) for each in (read, places, ends))))
+        begin, first = begin + words, first + steps
     return found
 
 
-def _groups(sizes: list[int]) -> Iterator[list[int]]:
+def _groups(sizes: list[int], bptt: int | None) -> Iterator[list[int]]:
     group: list[int] = []
     words = 0
-    for size in sizes:
-        if group and group[0] * (len(group) + 1) > PADDING * (words + size):
+    for step, size in enumerate(sizes):
+        cuts = bptt is not None and step % bptt == 0
+        if group and (cuts or group[0] * (len(group) + 1) > PADDING * (words + size)):
             yield group
             group, words = [], 0
         group.append(size)
@@ -79,7 +84,7 @@ def run_packed_texts(stacks: ElmoLstm, inputs: Tensor, sizes: list[int], state: 
 
     Matmuls are in the type of `inputs`.
     """
-    blocks = blocks_of(sizes, inputs.device)
+    blocks = blocks_of(sizes, inputs.device, stacks.bptt)
     levels, hiddens, cells = [], [], []
     for level, pair in enumerate(zip(stacks.forward_layers, stacks.backward_layers, strict=True)):
         inputs = F.dropout(inputs, stacks.dropout, stacks.training)
@@ -102,6 +107,8 @@ def _layer(
     for block in blocks:
         words = inputs[:, block.begin : block.begin + block.words].index_select(1, block.read)
         rows = words.view(2, block.steps, block.rows, -1)
+        if block.cuts:
+            hidden, cell = hidden.detach(), cell.detach()
         outputs, all_cells, last_cell = Bptt.apply(None, clips, rows, *weights, hidden, cell, *unused)
         flat = outputs.flatten(1, 2)
         found.append(flat.index_select(1, block.places))
