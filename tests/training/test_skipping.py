@@ -170,10 +170,23 @@ def test_a_run_taken_up_between_two_lines_counts_on(tmp_path: Path) -> None:
 def test_a_run_that_can_follow_nothing_stops(tmp_path: Path) -> None:
     with pytest.raises(DivergedError) as told:
         fit(tmp_path, steep(1e6), log_every=100)
-    said = "the last gradients were all skipped, longer than 100.0 at step 20; the last good checkpoint, of step 14, is kept"
+    said = "the last gradients were all skipped, longer than 100 at step 20; the last good checkpoint, of step 14, is kept"
     assert said in str(told.value) and "give a learning_rate below 0.01" in str(told.value)
 
 
 def test_it_stops_however_often_it_logs(tmp_path: Path) -> None:
     with pytest.raises(DivergedError, match="the last gradients were all skipped"):
         fit(tmp_path, steep(1e6), log_every=4)
+
+
+def test_a_run_that_has_learned_for_half_of_its_time_keeps_its_best_model(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = fit(tmp_path, steep(1e6, *range(40, 100)), steps=70)
+    assert (result.ended, result.steps) == ("gradients", 59)
+    assert result.best_step is not None and result.best_step < 59 and math.isfinite(result.scores["perplexity"])
+    assert f"at step 59: the run ends here with its best model, of step {result.best_step}" in caplog.text
+    again = fit(tmp_path, steep(1e6, *range(40, 100)), steps=70)
+    assert (again.ended, again.steps) == ("gradients", 59)
+    with pytest.raises(DivergedError, match="all skipped, longer than 100 at step 59; the last good checkpoint"):
+        fit(tmp_path / "early", steep(1e6, *range(40, 100)), steps=90)

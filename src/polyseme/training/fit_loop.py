@@ -311,7 +311,19 @@ class FitLoop:
         if not finite:
             raise self._diverged("the loss or its gradient is not finite")
         if self.state.interval.stuck():
-            raise self._diverged(f"the last gradients were all skipped, longer than {self.config.optim.skip_norm}")
+            self._end_stuck()
+
+    def _end_stuck(self) -> None:
+        """End a run whose gradients have exploded: with its best model if it had learned for half of its time, or an error."""
+        what, progress = f"the last gradients were all skipped, longer than {self.config.optim.skip_norm:g}", self.progress
+        learned = 1 - int(self.state.interval.consecutive_skips) / progress.step
+        if progress.best_step is None or 2 * self.done * learned < self.budget.total:
+            raise self._diverged(what)
+        progress.ended = "gradients"
+        if self.state.run.is_main_process:
+            _log.warning(
+                "%s at step %d: the run ends here with its best model, of step %d", what, progress.step, progress.best_step
+            )
 
     def _diverged(self, what: str) -> DivergedError:
         optim, step = self.config.optim, max(self._last_checkpoint[0], 0)

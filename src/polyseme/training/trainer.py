@@ -48,7 +48,7 @@ class TrainOutput:
     best_step: int | None
     scores: dict[str, float]
     ended: str | None
-    """budget or patience; None: stopped by a signal, and the same call resumes the run."""
+    """budget, patience or gradients (they exploded); None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
 
