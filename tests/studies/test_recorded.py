@@ -57,3 +57,16 @@ def test_settings_that_a_record_lacks_are_those_of_its_version() -> None:
     assert differences(old, same) == {}
     wide = {"settings": {"task": {"hidden_size": 4, "wide": True}}}
     assert list(differences(old, wide)) == ["settings.task.wide"]
+
+
+def test_the_batch_that_was_chosen_for_long_sentences_stays(tmp_path: Path) -> None:
+    """About 2,048 words of them, however long the sentences are; what the user gives is kept."""
+    lines = "".join(f"w{number} {'AB'[number % 2]}\n" for number in range(700)) + "\n"
+    (tmp_path / "long.conll").write_text(6 * lines, encoding="utf-8")
+    given: dict[str, Any] = {"dev": tmp_path / "long.conll", "epochs": 1, **OPTIONS}
+    for number, expected in ((None, 2), (5, 5)):
+        out = tmp_path / str(expected)
+        for _ in range(2):  # the second call resumes the run, which is finished
+            polyseme.train("tagging", tmp_path / "long.conll", out=out, **given | ({"batch_size": number} if number else {}))
+            found = recorded_configs("tagging", out)
+            assert found is not None and found["fit"].batch_size == expected  # type: ignore[attr-defined]

@@ -119,9 +119,12 @@ def fit(
     train, dev = kind.with_context(data.train, builder.config), kind.with_context(data.dev, builder.config)
     task_config = kind.resolve_defaults(builder.config, train)  # from all data: a fraction may be too small to tell
     chosen = sample_fraction(train, config.train_fraction, run.seed)
+    defaults = TASKS[kind.kind].training
     if config.epochs is None:
-        length = TASKS[kind.kind].training
-        config = config.replace(epochs=length.epochs(len(chosen)), min_steps=config.min_steps or length.min_steps)
+        config = config.replace(epochs=defaults.epochs(len(chosen)), min_steps=config.min_steps or defaults.min_steps)
+    if config.batch_size is None:
+        lengths = [] if defaults.batch_words is None else [len(example.words) for example in chosen]
+        config = config.replace(batch_size=defaults.resolved_batch_size(lengths))
     folder = Path(cache) if cache is not None else out / "run"
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     whole = train if cache is not None and config.train_fraction < 1 else None
@@ -205,6 +208,7 @@ class _Session:
         task = self.builder.build(data.train, self.task_config)
         task.to(run.device)
         train_data, dev_data = task.data(data.train), task.data(data.dev)
+        assert config.batch_size is not None
         batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
         is_new = not CheckpointManager(out / "run").steps() and not attempts.scores
         if run.is_main_process and is_new and self.display != "none":

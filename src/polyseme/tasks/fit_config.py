@@ -15,7 +15,9 @@ SKIP_NORM = 1e4
 class FitConfig(Config):
     """How a task is trained."""
 
-    batch_size: int = setting(32, "Examples per batch.", min=1, group="Training")
+    batch_size: int | None = setting(
+        32, "Examples per batch.", min=1, default_text="32; fewer where they are long", group="Training"
+    )
     epochs: int | None = setting(
         None,
         "Passes over the training data; the learning rate falls to zero over them.",

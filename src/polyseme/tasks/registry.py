@@ -6,7 +6,7 @@ A new task is one line here. Its config says its options, its class the rest.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ class TrainingDefaults:
     learning_rate: float = 1e-3
     min_steps: int = 100
     """Of small data, which is passed over more often than `max_epochs`."""
+    batch_words: int | None = None
+    """Words of a batch, about, where texts are so long that `batch_size` of them have more; None: any number."""
 
     def epochs(self, examples: int) -> int:
         """Return the number of passes over so many training examples.
@@ -41,6 +43,17 @@ class TrainingDefaults:
         [20, 10, 3]
         """
         return min(max(round(self.examples / max(examples, 1)), self.min_epochs), self.max_epochs)
+
+    def resolved_batch_size(self, lengths: Sequence[int]) -> int:
+        """Return the examples of a batch, for texts of these lengths.
+
+        >>> defaults = TrainingDefaults(examples=80_000, min_epochs=3, max_epochs=20, batch_words=2048)
+        >>> [defaults.resolved_batch_size(lengths) for lengths in ([20, 40], [500, 700], [5000])]
+        [32, 3, 1]
+        """
+        if self.batch_words is None or not any(lengths):
+            return self.batch_size
+        return min(self.batch_size, max(1, self.batch_words * len(lengths) // sum(lengths)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ TASKS = {
     "tagging": TaskEntry(
         "polyseme.tasks.tagging:Tagging",
         "polyseme.tasks.tagging_config:TaggingConfig",
-        TrainingDefaults(examples=200_000, min_epochs=5, max_epochs=20, learning_rate=2e-3),
+        TrainingDefaults(examples=200_000, min_epochs=5, max_epochs=20, learning_rate=2e-3, batch_words=2048),
     ),
     "classification": TaskEntry(
         "polyseme.tasks.classification:Classification",
@@ -142,7 +155,7 @@ def task_config_class(name: str) -> type[TaskConfig]:
 def default_configs(name: str) -> dict[str, Config]:
     """Return the default configs of a task and of its training: their settings are the options of `train`."""
     defaults = TASKS[task_name(name)].training
-    fit = FitConfig(batch_size=defaults.batch_size)
+    fit = FitConfig(batch_size=defaults.batch_size if defaults.batch_words is None else None)
     optim = fit.optim.replace(learning_rate=defaults.learning_rate)
     return {"task": task_config_class(name)(), "fit": fit.replace(optim=optim)}
 
