@@ -294,6 +294,7 @@ def test_whole_numbers_of_a_score_are_classes_and_that_is_said(tmp_path, caplog)
 
 def test_the_summary_has_the_range_of_scores():
     examples = labelled("1.5", "3.33", "5")
-    task = Pairs.build(small(goal="score"), examples)
+    task = Pairs.build(small(goal="score", features=FeaturesConfig(words=TaskWordConfig(dim=3, word_dropout=0.2))), examples)
     shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
+    assert "word dropout 0.2" in shown
     assert shown.splitlines()[0] == "scores    from 1.5 to 5" and "classes" not in shown

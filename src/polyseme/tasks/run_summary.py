@@ -60,7 +60,8 @@ class RunSummary:
         name = getattr(self.task.config, "network", None) or self.task.kind
         wide = getattr(self.task.config, "wide_features", 0)  # features of n-grams
         ngrams = [_unbroken(f"n-grams ({count(wide, 'feature')})")] if wide else []
-        return ", ".join([name, *_values(self.task.config, _NETWORK), *ngrams, _unbroken(f"{weights:,} weights")])
+        words = ("word_dropout",) if self.task.config.features.words.enabled else ()
+        return ", ".join([name, *_values(self.task.config, (*_NETWORK, *words)), *ngrams, _unbroken(f"{weights:,} weights")])
 
     def _encoders(self) -> str:
         features = self.task.features
