@@ -69,3 +69,11 @@ def test_in_a_run(tmp_path: Path) -> None:
     polyseme.train("classification", tmp_path / "a.tsv", encoder=ulmfit(), out=tmp_path / "out", **options)
     told = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["unfreeze"] == "gradual"
+
+
+def test_a_tagger_of_a_run_has_the_word_dropout_that_follows_from_its_encoder(tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text("the O\nbank B-X\n\na O\nriver B-X\n\n" * 3)
+    for encoder, expected in ((elmo(), 0.4), ("none", 0.05)):
+        out = tmp_path / str(expected)
+        task = polyseme.train("tagging", tmp_path / "a.conll", dev=tmp_path / "a.conll", encoder=encoder, out=out, epochs=1)
+        assert task.config.features.words.word_dropout == expected

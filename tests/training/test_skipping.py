@@ -185,7 +185,8 @@ def test_a_run_that_has_learned_for_half_of_its_time_keeps_its_best_model(
     result = fit(tmp_path, steep(1e6, *range(40, 100)), steps=70)
     assert (result.ended, result.steps) == ("gradients", 59)
     assert result.best_step is not None and result.best_step < 59 and math.isfinite(result.scores["perplexity"])
-    assert f"at step 59: the run ends here with its best model, of step {result.best_step}" in caplog.text
+    assert f"at step 59: the run ends here with its best model, of step {result.best_step}; " in caplog.text
+    assert "with a learning_rate below 0.01 may go on" in caplog.text
     again = fit(tmp_path, steep(1e6, *range(40, 100)), steps=70)
     assert (again.ended, again.steps) == ("gradients", 59)
     with pytest.raises(DivergedError, match="all skipped, longer than 100 at step 59; the last good checkpoint"):

@@ -321,9 +321,11 @@ class FitLoop:
             raise self._diverged(what)
         progress.ended = "gradients"
         if self.state.run.is_main_process:
-            _log.warning(
-                "%s at step %d: the run ends here with its best model, of step %d", what, progress.step, progress.best_step
+            ended = f"{what} at step {progress.step}: the run ends here with its best model, of step {progress.best_step}"
+            advice = (
+                f"a run in another folder with a {arg('learning_rate')} below {self.config.optim.learning_rate:g} may go on"
             )
+            _log.warning("%s; %s", ended, advice)
 
     def _diverged(self, what: str) -> DivergedError:
         optim, step = self.config.optim, max(self._last_checkpoint[0], 0)
