@@ -263,7 +263,8 @@ def split(size: int, held_out: int | None = None, *, at_most: int, unit: str = "
     if held_out is None:
         held_out = min(at_most, max(1, size // 100))
     elif held_out >= size:
-        raise PolysemeError(f"{arg('dev_size', held_out)} leaves nothing to train on: the text has {count(size, unit)}")
+        problem = f"{arg('dev_size', held_out)} leaves nothing to train on: the text has {count(size, unit)}"
+        raise PolysemeError(f"{problem}; hold out fewer, or give more text")
     return range(size - held_out), range(size - held_out, size)
 
 
