@@ -43,7 +43,7 @@ def fit(out: Path, *, stop_at: int = 0, broken_at: int | None = None, **changes:
     return Trainer(toy.config(**changes), run).fit(learner, toy.ToyBatches(), toy.dev(), out)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "adagrad", "asgd"])
 def test_stopped_and_resumed(tmp_path: Path, optimizer: str) -> None:
     changes = {"optim": toy.OptimConfig.from_dict({"optimizer": optimizer, "learning_rate": 0.01})}
     fit(tmp_path / "whole", **changes)

@@ -1,9 +1,9 @@
 """From a corpus to the language model of ULMFiT: an AWD-LSTM (Merity et al. 2017).
 
 As published: text in its own order, batches of random length, state carried from batch to batch, dropout everywhere, and
-penalties on the activations. Published is plain gradient descent with averaged weights (NT-ASGD) for hundreds of epochs; this
-uses AdamW, whose rate falls to zero, for fewer. The published rescaling of the rate by a batch's length is left out: the loss
-is a mean, and Adam's steps hardly depend on its size.
+penalties on the activations. Published is gradient descent with averaged weights for hundreds of epochs (`--optimizer asgd`);
+the default is AdamW, whose rate falls to zero, for fewer. The published rescaling of the rate by a batch's length is left out:
+the loss is a mean, and Adam's steps hardly depend on its size.
 """
 
 from __future__ import annotations

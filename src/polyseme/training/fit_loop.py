@@ -13,6 +13,7 @@ from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
+from polyseme.training.asgd import averaged_weights
 from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, reach_of_minutes, revise_budget
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import BUDGETS, TrainConfig
@@ -225,7 +226,8 @@ class FitLoop:
 
     def _evaluate(self, display: Display) -> None:
         begun = self.progress.seconds
-        scores, progress = self._steps.evaluate(self.dev), self.progress
+        with averaged_weights(self.state.optimizer):
+            scores, progress = self._steps.evaluate(self.dev), self.progress
         score = scores[self.state.learner.score_name]
         if not math.isfinite(score):
             raise self._diverged(f"{self.state.learner.score_name} on the held-out data is {score}")
@@ -251,7 +253,8 @@ class FitLoop:
         if not self.state.run.is_main_process:
             return
         try:
-            self.state.learner.save(self.out)
+            with averaged_weights(self.state.optimizer):
+                self.state.learner.save(self.out)
         except PolysemeError as error:
             kept = f"the checkpoint of step {max(self._last_checkpoint[0], 0)} is kept"
             raise PolysemeError(

@@ -1,9 +1,9 @@
 """Optimizers and the learning-rate schedule.
 
 AdamW is the default; Muon (see `muon.py`) learns more from each step of pre-training; Adagrad is the ELMo paper's (learning
-rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes it). The schedule is a pure function of how much of the run
-is done, in the unit of its budget, and not a scheduler object: there is no state to save, and nothing drifts when a run is
-resumed.
+rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes it); ASGD (see `asgd.py`) is the AWD-LSTM's. The schedule is
+a pure function of how much of the run is done, in the unit of its budget, and not a scheduler object: there is no state to
+save, and nothing drifts when a run is resumed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.nn.weight_version import count_fused_steps
+from polyseme.training.asgd import AveragedSgd
 from polyseme.training.base import LrMultiplier
 from polyseme.training.muon import Muon, hidden_matrices
 from polyseme.training.optim_config import OptimConfig
@@ -55,6 +56,8 @@ def build_optimizer(
     if config.optimizer == "adagrad":
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
+    if config.optimizer == "asgd":
+        return AveragedSgd(groups, lr=config.learning_rate)
     fused = all(weight.device.type in ("cpu", "cuda") for group in groups for weight in group["params"])
     if config.optimizer == "muon":
         return Muon(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)

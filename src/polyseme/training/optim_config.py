@@ -16,14 +16,17 @@ _GROUP = "Training"
 class OptimConfig(Config):
     """How the weights are updated."""
 
-    optimizer: Literal["adamw", "muon", "adagrad"] = setting(
+    optimizer: Literal["adamw", "muon", "adagrad", "asgd"] = setting(
         "adamw",
-        "adamw; muon, whose steps cost a little more and learn more (matrices by Muon, all else by AdamW); or adagrad as in "
-        "the ELMo paper (with learning rate 0.2 and constant decay).",
+        "adamw; muon, whose steps cost a little more and learn more (matrices by Muon, all else by AdamW); adagrad as in the "
+        "ELMo paper (with learning rate 0.2 and constant decay); or asgd, gradient descent with averaged weights, as in the "
+        "paper of the AWD-LSTM (with learning rate 30, weight decay 0.0000012 and constant decay).",
         group=_GROUP,
     )
     learning_rate: float = setting(1e-3, "Peak learning rate.", above=0, group=_GROUP)
-    weight_decay: float = setting(0.01, "Weight decay of AdamW; biases and other vectors are not decayed.", min=0, group=_GROUP)
+    weight_decay: float = setting(
+        0.01, "Weight decay; biases and other vectors are not decayed. Adagrad has none.", min=0, group=_GROUP
+    )
     betas: tuple[float, float] = setting((0.9, 0.999), "Beta coefficients of AdamW.", min=0, below=1, group=_GROUP)
     epsilon: float = setting(1e-8, "Epsilon of AdamW.", min=0, group=_GROUP)
     initial_accumulator: float = setting(
@@ -57,3 +60,8 @@ class OptimConfig(Config):
     def problems(self) -> Iterable[str]:
         if self.decay == "slanted" and not self.warmup:
             yield f"{arg('decay', 'slanted')} needs a {arg('warmup')} above 0 (published: 0.1)"
+        if self.learning_rate * self.weight_decay >= 1 and self.optimizer != "adagrad":
+            yield (
+                f"{arg('weight_decay')} is {self.weight_decay:g}; allowed with {arg('learning_rate')} {self.learning_rate:g}: "
+                f"below {1 / self.learning_rate:g}, because a step subtracts the product of both from each weight"
+            )
