@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import polyseme
-from polyseme.studies.recipes import RECIPES, recipe_options, word_options
+from polyseme.studies.recipes import PAIR_LAYERS_SIZE, RECIPES, layer_options, recipe_options, word_options
 from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt
@@ -63,12 +63,46 @@ def test_a_tasks_own_words_beside_encoders(task, options, encoders, expected) ->
     assert word_options(task, configure_task(task, options)[0], options, encoders) == expected
 
 
+@pytest.mark.parametrize(
+    ("task", "options", "encoders", "expected"),
+    [
+        ("pairs", {}, [elmo()], {"layers": "all"}),
+        ("pairs", {}, [table(), bert()], {"layers": "all"}),
+        ("pairs", {"layers": "mix"}, [elmo()], {}),
+        ("pairs", {"mode": "finetune"}, [elmo()], {}),
+        ("pairs", {"network": "siamese"}, [elmo()], {}),
+        ("pairs", {"network": "linear"}, [bert()], {}),
+        ("pairs", {}, [], {}),
+        ("pairs", {}, [table()], {}),
+        ("classification", {}, [elmo()], {}),
+    ],
+)
+def test_the_layers_that_a_network_for_pairs_reads(task, options, encoders, expected) -> None:
+    assert layer_options(task, configure_task(task, options)[0], options, encoders) == expected
+
+
+def test_many_layers_are_mixed_for_pairs() -> None:
+    small = elmo()
+    few = PAIR_LAYERS_SIZE // (small.layers * small.dim)
+    config = configure_task("pairs", {})[0]
+    assert layer_options("pairs", config, {}, [small] * few) and not layer_options("pairs", config, {}, [small] * (few + 1))
+
+
 def test_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "the bank\tgood\na river\tbad\n" * 3)
     options: dict[str, Any] = {"network": "linear", "mode": "finetune", "epochs": 1}
     polyseme.train("classification", tmp_path / "a.tsv", encoder=ulmfit(), out=tmp_path / "out", **options)
     told = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["unfreeze"] == "gradual"
+
+
+def test_pairs_of_a_run_read_all_layers(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("first\tsecond\tlabel\n" + "the bank\ta bank\tsame\na river\tthe bank\tother\n" * 4)
+    task = polyseme.train(
+        "pairs", tmp_path / "a.tsv", encoder=elmo(), out=tmp_path / "out", epochs=1, text="first", second="second"
+    )
+    assert task.config.features.layers == "all"
+    assert len(polyseme.load_task(tmp_path / "out").predict([("the bank", "a river")])) == 1
 
 
 def test_a_tagger_of_a_run_has_the_word_dropout_that_follows_from_its_encoder(tmp_path: Path) -> None:

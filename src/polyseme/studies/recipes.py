@@ -27,6 +27,8 @@ RECIPES: dict[str, dict[str, Any]] = {
 """By kind of encoder, under the option names of `polyseme.train`."""
 TAGGER_WORD_DROPOUT = 0.4
 """Beside frozen encoders, so that a tagger relies on what they say of a word in its context and not on the word itself."""
+PAIR_LAYERS_SIZE = 2048
+"""All encoder layers, concatenated, are the features of pairs up to this size; beyond it (published BERT) their mix is."""
 
 
 def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
@@ -41,6 +43,15 @@ def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], enco
     if task == "tagging" and in_context and config.features.words.enabled and "word_dropout" not in options:
         return {"word_dropout": TAGGER_WORD_DROPOUT}
     return {}
+
+
+def layer_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
+    """Return the encoder layers that a network for pairs reads: all of frozen encoders, unless they are many."""
+    in_context = [encoder for encoder in encoders if not encoder.static]
+    if task != "pairs" or "layers" in options or getattr(config, "network", None) != "esim" or not in_context:
+        return {}
+    size = sum(encoder.layers * encoder.dim for encoder in in_context)
+    return {"layers": "all"} if config.features.mode == "frozen" and size <= PAIR_LAYERS_SIZE else {}
 
 
 def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
-from polyseme.studies.recipes import recipe_options, word_options
+from polyseme.studies.recipes import layer_options, recipe_options, word_options
 from polyseme.studies.recorded import recorded_configs
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
@@ -130,7 +130,8 @@ class TaskJob:
         recipe = recipe_options(config, options, encoders)
         if recipe:
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
-        own = word_options(task_name(self.task), config, options, encoders)
+        given = task_name(self.task), config, options, encoders
+        own = {**word_options(*given), **layer_options(*given)}
         return {**recipe, **own, **script.options(config, options, encoders, notify)}
 
     def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:

@@ -22,6 +22,7 @@ WIDTH = 80
 _INDENT = 10
 _LARGE = 1e9  # bytes on disk that are worth a line
 _FIXED = "\u00a0"  # a blank where no line ends
+_LAYERS = {"mix": "a mix of its layers", "top": "top layer", "all": "all layers"}
 _NETWORK = ("network_layers", "hidden_size", "dropout", "mix_dropout", "crf", "pooling")
 _TRAINING = ("epochs", "steps", "min_steps", "patience", "batch_size", "batch_words", "learning_rate", "warmup", "decay")
 
@@ -66,7 +67,8 @@ class RunSummary:
     def _encoders(self) -> str:
         features = self.task.features
         mode = "frozen" if features.encoders else "fine-tuned"
-        names = [f"{_name(encoder)} ({mode})" for encoder in features.contextual]
+        layers = "" if self.task.config.is_linear else f", {_LAYERS[features.config.layers]}"
+        names = [f"{_name(encoder)} ({mode}{layers})" for encoder in features.contextual]
         loaded = features.words.loaded
         vectors = "no word vectors" if loaded is None else f"word vectors {_name(loaded)}"
         return ", ".join([*(names or ["none"]), _unbroken(vectors)])
