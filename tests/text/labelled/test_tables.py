@@ -45,10 +45,22 @@ def test_csv_over_several_lines(write):
         ("declared.txt", 'sep=|\ntext|label\n"one; ""two"", too"|a\nfour, 4|b\n'),
         ("declared-tabs.csv", 'sep=\t\ntext\tlabel\n"one; ""two"", too"\ta\nfour, 4\tb\n'),
         ("commas-in-a-name.csv", 'text;label;"more, if any"\n"one; ""two"", too";a;\nfour, 4;b;\n'),
+        ("bars.csv", 'text|label\n"one; ""two"", too"|a\nfour, 4|b\n'),
+        ("bars.txt", 'text|label\n"one; ""two"", too"|a\nfour, 4|b\n'),
+        ("no-header.csv", '"one; ""two"", too"|a\nfour, 4|b\n'),
+        ("commas.tsv", 'text,label\n"one; ""two"", too",a\n"four, 4",b\n'),
+        ("semicolons.tsv", 'text;label\n"one; ""two"", too";a\nfour, 4;b\n'),
+        ("commas.txt", 'text,label\n"one; ""two"", too",a\n"four, 4",b\n'),
     ],
 )
 def test_csv_that_other_signs_divide(write, name, text):
-    assert short(read_table(write(text, name))) == [('one; "two", too', None, "a"), ("four, 4", None, "b")]
+    columns = {"text": 0, "label": 1} if name.startswith("no-header") else {}
+    assert short(read_table(write(text, name), **columns)) == [('one; "two", too', None, "a"), ("four, 4", None, "b")]
+
+
+def test_one_column_of_texts_with_commas_stays_one(write):
+    found = read_table(write("Yes, so\nNo, not\n", "t.tsv"), text=0, labelled=False)
+    assert short(found) == [("Yes, so", None, None), ("No, not", None, None)]
 
 
 def test_commas_go_before_semicolons(write):

@@ -1,17 +1,14 @@
 """Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text (`label_lines`).
 
-In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`). In
-CSV cells may be quoted and span several lines (RFC 4180); commas separate them, or semicolons or tabs if the first line has no
-comma, or what a first line such as `sep=;` says. The format is recognised by content, then by name (the STS benchmark is
-TSV named .csv); in doubt, an error asks for it. Nothing is lost silently: a row unlike the others is an error that names file
-and line, or it is skipped and counted (`bad_rows`).
+In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`);
+`csv_rows` has the rules of CSV. The format is recognised by content, then by name (the STS benchmark is TSV named .csv); in
+doubt, an error asks for it. Nothing is lost silently: a row unlike the others is an error that names file and line, or it is
+skipped and counted (`bad_rows`).
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +19,7 @@ from typing import Any, Literal
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declares_separator, has_csv_header, may_be_csv
 from polyseme.text.labelled.label_lines import (
     PREFIX,
     are_fasttext,
@@ -33,13 +31,11 @@ from polyseme.text.labelled.label_lines import (
 from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
 from polyseme.text.labelled.table_columns import (
     NUMBER,
-    QUOTED,
     Column,
     Layout,
     Record,
     Request,
     choose_columns,
-    is_header,
     plain,
     report_columns,
 )
@@ -49,11 +45,6 @@ NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
-_SEPARATORS = (",", ";", "\t")
-"""Of CSV: the first of these that the first line has outside quotes."""
-_DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
-"""A first line that tells Excel the separator."""
-_HEAD = 200  # lines by which the format is recognised
 _SAMPLE = 1000  # rows by which columns are recognised
 _MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
 _LONGER = 3  # times as long as all labels that occur again is no label
@@ -184,7 +175,7 @@ def _opened(
     line, cells = head[0][0], [plain(cell) for cell in head[0][1]]
     if asked.labelled and len(cells) < 2 and format in ("tsv", "csv"):
         what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
-        others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, or what a line sep=| declares"
+        others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, bars, or what a line sep=~ declares"
         raise FormatError(f"{path}:{line}", f"{what}, {others}")
     layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
     return format, chain(head[int(layout.header) :], records), layout
@@ -198,7 +189,7 @@ def read_table_head(path: str | Path) -> TableHead:
     TableHead(format='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
     """
     format, records = _records(path, None, BadRows(path, strict=True))
-    rows = [(number, [plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
+    rows = [(number, [plain(cell) for cell in cells]) for number, cells in islice(records, HEAD)]
     if not rows:
         raise FormatError(path, "is empty; expected a table")
     (where, first), *others = rows
@@ -208,7 +199,7 @@ def read_table_head(path: str | Path) -> TableHead:
 def _records(path: str | Path, format: TableFormat | None, bad: BadRows) -> tuple[TableFormat, Iterator[Record]]:
     """Return the format of a file, recognised by its first lines if not given, and its rows."""
     lines = _lines(path, bad)
-    head = list(islice(lines, _HEAD))
+    head = list(islice(lines, HEAD))
     format = format or _format(path, head, strict=bad.strict)
     if format not in _RECORDS:
         raise UsageError(f"{path}: unknown table format {format!r}{nearest(format, _RECORDS)}")
@@ -236,7 +227,7 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     lines = [line for _, line in head if line.strip()]
     if not lines:
         raise FormatError(path, "is empty; expected a table")
-    if _DECLARED.fullmatch(lines[0]):
+    if declares_separator(lines[0]):
         return "csv"
     if are_fasttext(lines):
         return "fasttext"
@@ -249,13 +240,15 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
         raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} per line")
     if all("\t" in line for line in lines) or ("\t" in lines[0] and suffix != ".csv"):
         return "tsv"
-    if suffix in (".tsv", ".csv"):
-        return "tsv" if suffix == ".tsv" else "csv"
-    may_be_csv, may_be_lines = _may_be_csv(lines), are_label_lines(lines)
-    if may_be_csv == may_be_lines:
-        problem = "may be CSV or lines of a label and a text" if may_be_csv else "has no known table format"
+    if suffix == ".csv" or has_csv_header(lines):
+        return "csv"
+    if suffix == ".tsv":
+        return "tsv"
+    as_csv, as_lines = may_be_csv(lines), are_label_lines(lines)
+    if as_csv == as_lines:
+        problem = "may be CSV or lines of a label and a text" if as_csv else "has no known table format"
         raise FormatError(path, f"{problem}; give {arg('format')}: {', '.join(_RECORDS)}")
-    return "csv" if may_be_csv else "lines"
+    return "csv" if as_csv else "lines"
 
 
 def _is_object(line: str) -> bool:
@@ -263,14 +256,6 @@ def _is_object(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except ValueError:
         return False
-
-
-def _may_be_csv(lines: list[str]) -> bool:
-    try:
-        rows = [row for row in csv.reader(line + "\n" for line in lines) if row]
-    except csv.Error:
-        return False
-    return len(rows[0]) > 1 and (is_header(rows[0]) or len({len(row) for row in rows}) == 1)
 
 
 def _is_doubtful(rows: list[TableRow]) -> bool:
@@ -416,41 +401,10 @@ def _unquoted(cell: str) -> str:
     return inner.replace('""', '"') if quoted else cell
 
 
-def _csv(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
-    numbered = [(number, line) for number, line in lines]
-    first = next((number for number, (_, line) in enumerate(numbered) if line.strip()), 0)
-    numbered = numbered[first:]
-    if numbered and (declared := _DECLARED.fullmatch(numbered[0][1])):
-        numbered, separator = numbered[1:], declared[1]
-    else:
-        bare = QUOTED.sub("", numbered[0][1]) if numbered else ""
-        separator = next((each for each in _SEPARATORS if each in bare), ",")
-    begin = 0
-    while begin < len(numbered):
-        reader = csv.reader((f"{line}\n" for _, line in numbered[begin:]), delimiter=separator, strict=True)
-        start = begin
-        try:
-            for cells in reader:
-                if cells:
-                    yield numbered[begin][0], cells
-                begin = start + reader.line_num
-        except csv.Error as error:
-            line, text = numbered[begin]
-            what = f"begins a row that is not CSV ({error})"
-            advice = f"quote texts with {separator!r} or quotes, and double the quotes inside"
-            if bad.strict:
-                bad.add(line, "that are not CSV", f"{what}; {advice}")
-            elif text:  # a quote that no other closes is a character like any other
-                yield line, text.split(separator)
-            begin += 1
-        else:
-            return
-
-
 def _jsonl(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     """Yield the keys of the first objects as a header, then the values of each object in that order."""
     objects = _objects(bad, lines)
-    head = list(islice(objects, 1 if bad.strict else _HEAD))
+    head = list(islice(objects, 1 if bad.strict else HEAD))
     header = list(dict.fromkeys(key for _, row in head for key in row))
     if head:
         yield head[0][0], header
@@ -486,4 +440,4 @@ def _array(bad: BadRows, lines: list[Line]) -> list[Line]:
 
 
 _Reader = Callable[[BadRows, Iterable[Line]], Iterator[Record]]
-_RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "lines": label_and_text, "fasttext": fasttext}
+_RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": csv_rows, "jsonl": _jsonl, "lines": label_and_text, "fasttext": fasttext}

@@ -1,0 +1,95 @@
+"""Rows of CSV (RFC 4180): cells may be quoted and span several lines.
+
+Commas separate them, or semicolons, tabs or bars: what divides the first line into names of columns, or all lines into as many
+cells; or what a first line such as `sep=;` says.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.numbered_lines import Line
+from polyseme.text.labelled.table_columns import QUOTED, Record, is_header
+
+HEAD = 200  # lines by which the separator is recognised
+_SEPARATORS = (",", ";", "\t", "|")
+_DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
+"""A first line that tells Excel the separator."""
+
+
+def declares_separator(line: str) -> bool:
+    """Whether a line tells Excel the separator: `sep=;`."""
+    return _DECLARED.fullmatch(line) is not None
+
+
+def has_csv_header(lines: Sequence[str]) -> bool:
+    """Whether a separator divides the first line into names of columns."""
+    rows = _head(lines[:1], separator_of(lines))
+    return bool(rows) and len(rows[0]) > 1 and is_header(rows[0])
+
+
+def may_be_csv(lines: Sequence[str]) -> bool:
+    """Whether a separator divides the first line into names of columns, or all lines into as many cells."""
+    return has_csv_header(lines) or _divides_alike(lines, separator_of(lines))
+
+
+def separator_of(lines: Sequence[str]) -> str:
+    """Return what separates the cells of these lines of CSV; in doubt the first that the first line has outside quotes.
+
+    >>> separator_of(["text|label", "So, so|1"]), separator_of(["So, so|1", "Good|1"]), separator_of(["a;b,c", "d;e"])
+    ('|', '|', ';')
+    """
+    bare = QUOTED.sub("", lines[0]) if lines else ""
+    found = [each for each in _SEPARATORS if each in bare]
+    for each in found:
+        if is_header(_head(lines[:1], each)[0]):
+            return each
+    return next((each for each in found if _divides_alike(lines, each)), found[0] if found else ",")
+
+
+def _divides_alike(lines: Sequence[str], separator: str) -> bool:
+    sizes = {len(row) for row in _head(lines, separator)}
+    return len(sizes) == 1 and sizes != {1}
+
+
+def _head(lines: Sequence[str], separator: str) -> list[list[str]]:
+    """Return the rows of the first lines, without a last one that may be cut; none if they are not CSV."""
+    try:
+        rows = [row for row in csv.reader((f"{line}\n" for line in lines[:HEAD]), delimiter=separator) if row]
+    except csv.Error:
+        return [[]]
+    return rows[:-1] if len(lines) >= HEAD else rows
+
+
+def csv_rows(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
+    """Yield the rows of CSV, each with its first line; what is not CSV is noted, or if not strict read as it is."""
+    numbered = [(number, line) for number, line in lines]
+    first = next((number for number, (_, line) in enumerate(numbered) if line.strip()), 0)
+    numbered = numbered[first:]
+    if numbered and (declared := _DECLARED.fullmatch(numbered[0][1])):
+        numbered, separator = numbered[1:], declared[1]
+    else:
+        separator = separator_of([line for _, line in numbered[:HEAD] if line.strip()])
+    begin = 0
+    while begin < len(numbered):
+        reader = csv.reader((f"{line}\n" for _, line in numbered[begin:]), delimiter=separator, strict=True)
+        start = begin
+        try:
+            for cells in reader:
+                if cells:
+                    yield numbered[begin][0], cells
+                begin = start + reader.line_num
+        except csv.Error as error:
+            line, text = numbered[begin]
+            what = f"begins a row that is not CSV ({error})"
+            advice = f"quote texts with {separator!r} or quotes, and double the quotes inside"
+            if bad.strict:
+                bad.add(line, "that are not CSV", f"{what}; {advice}")
+            elif text:  # a quote that no other closes is a character like any other
+                yield line, text.split(separator)
+            begin += 1
+        else:
+            return
