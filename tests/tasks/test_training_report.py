@@ -1,5 +1,7 @@
 """What `polyseme train` shows before and after training: within 80 columns, whatever the labels are."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from rich.cells import cell_len
@@ -50,6 +52,21 @@ def test_scores_stand_beside_the_baselines():
 def test_a_model_below_the_baseline_says_so():
     better = {"name": "n-grams", "test": {"accuracy": 0.925}}
     assert report(baseline=better).verdict() == "test accuracy 87.5: 5.0 points BELOW n-grams"
+
+
+def test_few_examples_call_for_caution():
+    """Half of the 95 % interval of 87.5 % of 9 examples is 1.96 * sqrt(0.875 * 0.125 / 9), 22 points."""
+    told = "only 9 test examples: chance alone moves the score about 22 points up or down"
+    assert told in str(report(baseline=BASELINE)).splitlines() and told in report()._repr_html_()
+    for examples, main, expected in (
+        (100, "accuracy", ""),
+        (9, "macro_f1", "by many points"),
+        (1, "accuracy", "only 1 test example:"),
+    ):
+        few = dataclasses.replace(report(), main=main)
+        few = dataclasses.replace(few, errors=dataclasses.replace(few.errors, examples=examples))
+        assert expected in few.caution() and bool(few.caution()) == bool(expected)
+    assert TrainingReport("accuracy", SCORES).caution() == ""
 
 
 @pytest.mark.parametrize("labels", [2, 5, 40])

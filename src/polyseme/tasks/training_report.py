@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polyseme.base.display import columns, html_table, short
+from polyseme.base.display import columns, count, html_table, short
 from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, html_confusion
 from polyseme.tasks.predictions import LayerWeights
 
 ERRORS = 4  # examples
 WRONG = 3  # words or spans of each
+FEW = 100  # examples, below which a score is no more than a hint
 MODEL = "this model"
 Scores = Mapping[str, float]
 Row = tuple[str, str, Scores]
@@ -41,7 +42,7 @@ class TrainingReport:
 
     def __str__(self) -> str:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
-        blocks = [self._score_table(), *(text for text in (self.verdict(), warning) if text)]
+        blocks = [self._score_table(), *(text for text in (self.verdict(), self.caution(), warning) if text)]
         if self.errors is not None and self.errors.confusion is not None:
             blocks.append(f"\nconfusion matrix, {self._set} data\n{confusion_text(self.errors.confusion)}")
         if worst := self._worst():
@@ -59,6 +60,16 @@ class TrainingReport:
         points = 100 * (own - values[name])
         side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= 0.05 else "equal to"
         return short(f"{self._set} {self.main} {100 * own:.1f}: {side} {name}", WIDTH)
+
+    def caution(self) -> str:
+        """Return a sentence that says how much chance moves the score, where few examples were scored; else nothing."""
+        own = self.scores.get(self._set, {}).get(self.main, math.nan)
+        if self.errors is None or not 0 < self.errors.examples < FEW or math.isnan(own):
+            return ""
+        share = min(max(own, 0.1), 0.9)  # no score is certain
+        points = f"{196 * math.sqrt(share * (1 - share) / self.errors.examples):.0f} points"
+        size = f"about {points} up or down" if self.main == "accuracy" else "by many points"
+        return f"only {count(self.errors.examples, f'{self._set} example')}: chance alone moves the score {size}"
 
     def baselines(self, split: str) -> dict[str, float]:
         """Return the main metric of each baseline on a data set."""
@@ -98,7 +109,7 @@ class TrainingReport:
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
-        caption = "; ".join(text for text in (self.verdict(), self.warning) if text)
+        caption = "; ".join(text for text in (self.verdict(), self.caution(), self.warning) if text)
         parts = [html_table(header, rows, caption=caption)]
         if self.errors is not None and self.errors.confusion is not None:
             parts.append(html_confusion(self.errors.confusion, caption=f"confusion matrix, {self._set} data"))
