@@ -134,6 +134,8 @@ def test_all_kinds_of_files_give_the_same_rows(model: str, tmp_path: Path) -> No
         "a.jsonl.gz": gzip.compress(objects),
         "a.csv": table.encode(),
         "a.tsv": table.replace(",", "\t", 1).replace(',"', '\t"').encode(),
+        "bars.csv": table.replace(",", "|", 1).replace(',"', '|"').encode(),
+        "semicolons.tsv": table.replace(",", ";", 1).replace(',"', ';"').encode(),
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)

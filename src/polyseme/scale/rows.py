@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -99,9 +100,9 @@ class PieceReader:
             yield text
 
     def _csv(self, lines: Iterator[str]) -> Iterator[str]:
-        tabs = ".tsv" in {suffix.lower() for suffix in PurePosixPath(self.piece.file).suffixes}
         csv.field_size_limit(_MAX_FIELD)
-        rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t" if tabs else ",")
+        first = next(lines, "")
+        rows = csv.reader((f"{line}\n" for line in itertools.chain([first], lines)), delimiter=self._separator(first))
         try:
             header = next(rows, [])
             if self.column not in header:
@@ -117,6 +118,12 @@ class PieceReader:
                 yield row[column] if row else ""
         except csv.Error as error:
             raise FormatError(f"{self.piece.file}:{rows.line_num}", f"is not valid CSV ({error})") from error
+
+    def _separator(self, first: str) -> str:
+        """Return what separates the cells of CSV: a sign that shows the column of the text in the first line, if any does."""
+        tabs = ".tsv" in {suffix.lower() for suffix in PurePosixPath(self.piece.file).suffixes}
+        signs = ("\t", ",", ";", "|") if tabs else (",", ";", "\t", "|")
+        return next((each for each in signs if self.column in next(csv.reader([first], delimiter=each), [])), signs[0])
 
     def _parquet(self, raw: Any) -> Iterator[str]:
         with parquet_file(raw, self.piece.file) as table:

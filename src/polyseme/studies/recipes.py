@@ -28,7 +28,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 TAGGER_WORD_DROPOUT = 0.4
 """Beside frozen encoders, so that a tagger relies on what they say of a word in its context and not on the word itself."""
 PAIR_LAYERS_SIZE = 2048
-"""All encoder layers, concatenated, are the features of pairs up to this size; beyond it (published BERT) their mix is."""
+"""All encoder layers, concatenated, are features of pairs up to this size; beyond it (published ELMo, BERT) their mix is."""
 
 
 def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:

@@ -43,7 +43,11 @@ class TaskWordConfig(Config):
         "shared", "Vector of unknown words: one for all, or a random one for each word.", group="Word features"
     )
     word_dropout: float = setting(
-        0.05, "Probability of reading a known word as unknown in training.", min=0, below=1, group="Word features"
+        0.05,
+        "Probability of reading a known word as unknown in training; of taggers beside frozen encoders 0.4, unless given.",
+        min=0,
+        below=1,
+        group="Word features",
     )
     characters: CharactersConfig | None = setting(
         factory=lambda: CharactersConfig(filters=((3, 128),), highway_layers=0),
@@ -71,7 +75,10 @@ class FeaturesConfig(Config):
         group="Encoders",
     )
     layers: Literal["mix", "top", "all"] = setting(
-        "mix", "Encoder layers: a learned mix, the top layer, or all layers concatenated.", group="Encoders"
+        "mix",
+        "Encoder layers: a learned mix, the top layer, or all layers concatenated. Of pairs all of small frozen encoders, "
+        "unless given.",
+        group="Encoders",
     )
     norm: LayerNorm = setting(
         "words",

@@ -1,9 +1,9 @@
 """The features of words that a network reads: the task's own embeddings, and the layers of encoders.
 
 Both classic uses of an encoder (Peters et al. 2018). Frozen, its layers are features: computed once, cached on disk, and mixed
-by learned weights. Fine-tuned, it trains with the task: all of it, its top layer group, or one more group after another, with
-lower learning rates below. A mix can enter at the network's input, between its layers (TagLM, Peters et al. 2017) and at its
-output, each with weights of its own.
+by learned weights or concatenated. Fine-tuned, it trains with the task: all of it, its top layer group, or one more group after
+another, with lower learning rates below. A mix can enter at the network's input, between its layers (TagLM, Peters et al. 2017)
+and at its output, each with weights of its own.
 """
 
 from __future__ import annotations

@@ -111,5 +111,7 @@ def _named_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
 def _first_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
     if len(head.cells) < 2:
         given = f"has one column, {head.cells[0][:20]!r}; expected a source and a target"
-        raise FormatError(f"{path}:{head.where}", f"{given}, separated by tabs, or in a .csv file by commas or semicolons")
+        raise FormatError(
+            f"{path}:{head.where}", f"{given}, separated by tabs, or in a .csv file by commas, semicolons or bars"
+        )
     return 0, 1

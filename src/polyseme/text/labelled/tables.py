@@ -347,7 +347,7 @@ class _Rows:
                 if _fits(plain(joined[layout.label]), labels):
                     return self._row(number, joined)
         problem = f"has {len(cells)} columns and line {layout.begin} has {self.width}"
-        problem += ": a tab, comma, semicolon or quote may be wrong"
+        problem += ": a tab, comma, semicolon, bar or quote may be wrong"
         advice = [f"or leave out {arg('strict')} to skip it"] if self.bad.strict else []
         if any(plain(cell).startswith('"') for cell in cells):
             advice.append(f"for quoted texts with tabs or line ends, use {arg('format', 'csv')}")
