@@ -45,6 +45,12 @@ def test_commas_in_texts_without_quotes(read, caplog):
     assert "1 with more columns than 2 (line 6)" in caplog.text
 
 
+@pytest.mark.parametrize(("head", "sign"), [("", ";"), ("", "|"), ("sep=~\n", "~")])
+def test_other_signs_in_texts_without_quotes_stay(read, head, sign):
+    rows = [("fine", "pos"), (f"so{sign} so", "neg"), ("bad, or not", "neg")]
+    assert read(head + "".join(f"{text}{sign}{label}\n" for text, label in [("text", "label"), *rows])) == rows
+
+
 def test_a_part_of_a_text_is_no_label(read, caplog):
     rows = [("a good one", "pos"), ("a bad one", "neg")] * 10
     text = "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows) + "not bad, but no label here\nlast,rare\n"

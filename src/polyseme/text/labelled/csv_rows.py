@@ -36,6 +36,13 @@ def may_be_csv(lines: Sequence[str]) -> bool:
     return has_csv_header(lines) or _divides_alike(lines, separator_of(lines))
 
 
+def declared_separator(lines: Sequence[str]) -> str:
+    """Return what separates the cells of a file with these first lines: what it declares, or what they show."""
+    lines = [line for line in lines[:HEAD] if line.strip()]
+    declared = _DECLARED.fullmatch(lines[0]) if lines else None
+    return declared[1] if declared else separator_of(lines)
+
+
 def separator_of(lines: Sequence[str]) -> str:
     """Return what separates the cells of these lines of CSV; in doubt the first that the first line has outside quotes.
 
@@ -69,11 +76,8 @@ def csv_rows(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     numbered = [(number, line) for number, line in lines]
     first = next((number for number, (_, line) in enumerate(numbered) if line.strip()), 0)
     numbered = numbered[first:]
-    if numbered and (declared := _DECLARED.fullmatch(numbered[0][1])):
-        numbered, separator = numbered[1:], declared[1]
-    else:
-        separator = separator_of([line for _, line in numbered[:HEAD] if line.strip()])
-    begin = 0
+    separator = declared_separator([line for _, line in numbered[:HEAD]])
+    begin = 1 if numbered and declares_separator(numbered[0][1]) else 0
     while begin < len(numbered):
         reader = csv.reader((f"{line}\n" for _, line in numbered[begin:]), delimiter=separator, strict=True)
         start = begin

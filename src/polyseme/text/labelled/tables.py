@@ -19,7 +19,7 @@ from typing import Any, Literal
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
-from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declares_separator, has_csv_header, may_be_csv
+from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declared_separator, declares_separator, has_csv_header, may_be_csv
 from polyseme.text.labelled.label_lines import (
     PREFIX,
     are_fasttext,
@@ -115,8 +115,8 @@ def read_table(
     """
     bad = BadRows(path, strict=strict)
     asked = Request(text, second, label, labelled=labelled, header=header, strict=strict, pairs=pairs)
-    format, records, layout = _opened(path, format, asked, bad)
-    rows = list(_Rows(layout, format, bad).read(records))
+    format, separator, records, layout = _opened(path, format, asked, bad)
+    rows = list(_Rows(layout, format, separator, bad).read(records))
     if header is None and not layout.header and _is_doubtful(rows):
         doubt = f"may be a header: the label {str(rows[0].label)[:20]!r} occurs nowhere else"
         bad.add(rows[0].where, "that may be a header", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
@@ -148,7 +148,7 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
 
     Other files of the same kind can then be read alike, however few rows they have.
     """
-    layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[2]
+    layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[3]
     if not layout.guessed:
         return {}
     report_columns(path, layout)
@@ -157,7 +157,7 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
 
 def first_labels(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> tuple[str, list[str]]:
     """Return the name of the label's column, and the labels of the first rows; those of bad rows may be among them."""
-    _, records, layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))
+    _, _, records, layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))
     cells = (row[layout.label] for _, row in islice(records, _SAMPLE) if layout.label is not None and len(row) > layout.label)
     labels = [label for cell in cells if (label := plain(cell).strip())]
     return "" if layout.label is None else layout.names[layout.label].strip(), labels
@@ -165,9 +165,9 @@ def first_labels(path: str | Path, *, format: TableFormat | None = None, **colum
 
 def _opened(
     path: str | Path, format: TableFormat | None, asked: Request, bad: BadRows
-) -> tuple[TableFormat, Iterable[Record], Layout]:
-    """Return the format of a file, its rows without a header, and the columns to read."""
-    format, records = _records(path, format, bad)
+) -> tuple[TableFormat, str, Iterable[Record], Layout]:
+    """Return the format of a file, what separates its cells, its rows without a header, and the columns to read."""
+    format, separator, records = _records(path, format, bad)
     head = list(islice(records, _SAMPLE))
     if not head:
         bad.finish(0)
@@ -178,7 +178,7 @@ def _opened(
         others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, bars, or what a line sep=~ declares"
         raise FormatError(f"{path}:{line}", f"{what}, {others}")
     layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
-    return format, chain(head[int(layout.header) :], records), layout
+    return format, separator, chain(head[int(layout.header) :], records), layout
 
 
 def read_table_head(path: str | Path) -> TableHead:
@@ -188,7 +188,7 @@ def read_table_head(path: str | Path) -> TableHead:
     >>> read_table_head(file)
     TableHead(format='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
     """
-    format, records = _records(path, None, BadRows(path, strict=True))
+    format, _, records = _records(path, None, BadRows(path, strict=True))
     rows = [(number, [plain(cell) for cell in cells]) for number, cells in islice(records, HEAD)]
     if not rows:
         raise FormatError(path, "is empty; expected a table")
@@ -196,14 +196,15 @@ def read_table_head(path: str | Path) -> TableHead:
     return TableHead(format, where, first, [cells for _, cells in others])
 
 
-def _records(path: str | Path, format: TableFormat | None, bad: BadRows) -> tuple[TableFormat, Iterator[Record]]:
-    """Return the format of a file, recognised by its first lines if not given, and its rows."""
+def _records(path: str | Path, format: TableFormat | None, bad: BadRows) -> tuple[TableFormat, str, Iterator[Record]]:
+    """Return the format of a file, recognised by its first lines if not given, what separates its cells, and its rows."""
     lines = _lines(path, bad)
     head = list(islice(lines, HEAD))
     format = format or _format(path, head, strict=bad.strict)
     if format not in _RECORDS:
         raise UsageError(f"{path}: unknown table format {format!r}{nearest(format, _RECORDS)}")
-    return format, _RECORDS[format](bad, chain(head, lines))
+    separator = {"tsv": "\t", "csv": declared_separator([line for _, line in head])}.get(format, " ")
+    return format, separator, _RECORDS[format](bad, chain(head, lines))
 
 
 def _is_skipped(row: TableRow, layout: Layout, bad: BadRows) -> bool:
@@ -287,8 +288,8 @@ def _without_stray_texts(rows: list[TableRow], bad: BadRows) -> list[TableRow]:
 class _Rows:
     """Turns records into rows, and notes bad ones."""
 
-    def __init__(self, layout: Layout, format: TableFormat, bad: BadRows) -> None:
-        self.layout, self.format, self.bad = layout, format, bad
+    def __init__(self, layout: Layout, format: TableFormat, separator: str, bad: BadRows) -> None:
+        self.layout, self.format, self.separator, self.bad = layout, format, separator, bad
         self.width = len(layout.names)
 
     def read(self, records: Iterable[Record]) -> list[TableRow]:
@@ -357,9 +358,8 @@ class _Rows:
 
     def _joined(self, cells: Sequence[object]) -> list[object]:
         """Return a row with too many cells in which those of its text are one."""
-        between = {"tsv": "\t", "csv": ","}.get(self.format, " ")
         begin, end = self.layout.first, self.layout.first + len(cells) - self.width + 1
-        return [*cells[:begin], between.join(map(plain, cells[begin:end])), *cells[end:]]
+        return [*cells[:begin], self.separator.join(map(plain, cells[begin:end])), *cells[end:]]
 
     def _repeated_labels(self, ragged: Sequence[Record]) -> set[str]:
         """Return the labels of a table in which every text has a comma, if nearly all rows have one that occurs again."""
