@@ -60,7 +60,7 @@ class OptimConfig(Config):
     def problems(self) -> Iterable[str]:
         if self.decay == "slanted" and not self.warmup:
             yield f"{arg('decay', 'slanted')} needs a {arg('warmup')} above 0 (published: 0.1)"
-        if self.learning_rate * self.weight_decay >= 1 and self.optimizer != "adagrad":
+        if self.optimizer == "asgd" and self.learning_rate * self.weight_decay >= 1:
             yield (
                 f"{arg('weight_decay')} is {self.weight_decay:g}; allowed with {arg('learning_rate')} {self.learning_rate:g}: "
                 f"below {1 / self.learning_rate:g}, because a step subtracts the product of both from each weight"
