@@ -69,6 +69,20 @@ def test_notebook_is_small_and_whole(chapter: Chapter, language: str) -> None:
 
 
 @every_chapter
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_figures_are_described(chapter: Chapter, language: str) -> None:
+    drawn = [
+        cell
+        for cell in code_cells(stored(chapter, language))
+        if any("image/png" in each.get("data", {}) for each in cell.outputs)
+    ]
+    for cell in drawn:
+        described = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        assert len(described) > 20, cell.source
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in described) == (language == "zh")
+
+
+@every_chapter
 @pytest.mark.slow
 def test_chapter_prints_what_is_stored(chapter: Chapter) -> None:
     book = read_source(chapter.source("en"))
