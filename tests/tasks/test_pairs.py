@@ -298,3 +298,10 @@ def test_the_summary_has_the_range_of_scores():
     shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
     assert "word dropout 0.2" in shown
     assert shown.splitlines()[0] == "scores    from 1.5 to 5" and "classes" not in shown
+
+
+@pytest.mark.parametrize(("layers", "shown"), [("mix", "a mix of its layers"), ("top", "top layer"), ("all", "all layers")])
+def test_the_summary_says_which_layers_are_read(layers: str, shown: str) -> None:
+    examples = labelled("yes", "no")
+    task = Pairs.build(small(features=FEATURES.replace(layers=layers)), examples, [elmo()])
+    assert f"(frozen, {shown})" in str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))

@@ -26,7 +26,7 @@ def steps(layer: nn.Linear, optimizer: torch.optim.Optimizer, count: int) -> lis
     seen = []
     for _ in range(count):
         optimizer.zero_grad()
-        (layer(torch.ones(4, 3)).square().mean() + layer.weight.sin().sum()).backward()
+        (layer(torch.ones(4, 3, dtype=layer.weight.dtype)).square().mean() + layer.weight.sin().sum()).backward()
         optimizer.step()
         seen.append(layer.weight.detach().clone())
     return seen
@@ -35,7 +35,6 @@ def steps(layer: nn.Linear, optimizer: torch.optim.Optimizer, count: int) -> lis
 def test_the_average_counts_later_steps_more() -> None:
     torch.manual_seed(1)
     layer = nn.Linear(3, 2).double()
-    layer.forward = lambda vectors: nn.functional.linear(vectors.double(), layer.weight, layer.bias)  # type: ignore[method-assign]
     optimizer = build_optimizer(ASGD, layer)
     seen = steps(layer, optimizer, 40)
     counts = torch.tensor([float(math.comb(step + DECAY - 1, DECAY)) for step in range(1, 41)], dtype=torch.float64)

@@ -23,6 +23,7 @@ from polyseme.text.files.decompression import is_compressed
 from polyseme.text.files.encodings import wide_encoding
 from polyseme.text.files.lines import decoded
 from polyseme.text.files.reader import PARQUET
+from polyseme.text.labelled.csv_rows import SEPARATORS, separator_of
 
 _BLOCK = 1 << 20
 _MAX_FIELD = 1 << 27  # characters of one CSV field
@@ -122,8 +123,10 @@ class PieceReader:
     def _separator(self, first: str) -> str:
         """Return what separates the cells of CSV: a sign that shows the column of the text in the first line, if any does."""
         tabs = ".tsv" in {suffix.lower() for suffix in PurePosixPath(self.piece.file).suffixes}
-        signs = ("\t", ",", ";", "|") if tabs else (",", ";", "\t", "|")
-        return next((each for each in signs if self.column in next(csv.reader([first], delimiter=each), [])), signs[0])
+        signs = ("\t", *SEPARATORS) if tabs else SEPARATORS
+        return next(
+            (each for each in signs if self.column in next(csv.reader([first], delimiter=each), [])), separator_of([first])
+        )
 
     def _parquet(self, raw: Any) -> Iterator[str]:
         with parquet_file(raw, self.piece.file) as table:

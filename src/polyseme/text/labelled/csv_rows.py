@@ -15,7 +15,7 @@ from polyseme.text.labelled.numbered_lines import Line
 from polyseme.text.labelled.table_columns import QUOTED, Record, is_header
 
 HEAD = 200  # lines by which the separator is recognised
-_SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = (",", ";", "\t", "|")
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
 """A first line that tells Excel the separator."""
 
@@ -50,7 +50,7 @@ def separator_of(lines: Sequence[str]) -> str:
     ('|', '|', ';')
     """
     bare = QUOTED.sub("", lines[0]) if lines else ""
-    found = [each for each in _SEPARATORS if each in bare]
+    found = [each for each in SEPARATORS if each in bare]
     for each in found:
         if is_header(_head(lines[:1], each)[0]):
             return each
