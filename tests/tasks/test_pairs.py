@@ -305,3 +305,11 @@ def test_the_summary_says_which_layers_are_read(layers: str, shown: str) -> None
     examples = labelled("yes", "no")
     task = Pairs.build(small(features=FEATURES.replace(layers=layers)), examples, [elmo()])
     assert f"(frozen, {shown})" in str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
+
+
+@pytest.mark.parametrize(("network", "pools"), [("esim", False), ("siamese", True)])
+def test_the_summary_leaves_out_what_the_network_does_not_use(network: str, pools: bool) -> None:
+    examples = labelled("yes", "no")
+    task = Pairs.build(small(network=network), examples, [elmo()])
+    shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
+    assert ("pooling both" in shown) == ("network layers 1" in shown.replace("\n          ", " ")) == pools

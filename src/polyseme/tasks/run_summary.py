@@ -24,6 +24,7 @@ _LARGE = 1e9  # bytes on disk that are worth a line
 _FIXED = "\u00a0"  # a blank where no line ends
 _LAYERS = {"mix": "a mix of its layers", "top": "top layer", "all": "all layers"}
 _NETWORK = ("network_layers", "hidden_size", "dropout", "mix_dropout", "crf", "pooling")
+_WITHOUT_POOLING = ("bcn", "esim", "linear")  # networks that do not use network_layers and pooling
 _TRAINING = ("epochs", "steps", "min_steps", "patience", "batch_size", "batch_words", "learning_rate", "warmup", "decay")
 
 
@@ -61,8 +62,10 @@ class RunSummary:
         name = getattr(self.task.config, "network", None) or self.task.kind
         wide = getattr(self.task.config, "wide_features", 0)  # features of n-grams
         ngrams = [_unbroken(f"n-grams ({count(wide, 'feature')})")] if wide else []
+        unused = {"network_layers", "pooling"} if name in _WITHOUT_POOLING else set()
         words = ("word_dropout",) if self.task.config.features.words.enabled else ()
-        return ", ".join([name, *_values(self.task.config, (*_NETWORK, *words)), *ngrams, _unbroken(f"{weights:,} weights")])
+        settings = [each for each in (*_NETWORK, *words) if each not in unused]
+        return ", ".join([name, *_values(self.task.config, settings), *ngrams, _unbroken(f"{weights:,} weights")])
 
     def _encoders(self) -> str:
         features = self.task.features
