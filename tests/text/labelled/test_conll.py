@@ -156,6 +156,40 @@ def test_json_lines(write, names):
     assert read_conll(write(json.dumps(lines, indent=1), "array.json")) == expected
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("shape", ["columns", "field", "one"])
+def test_a_json_document(write, indent, shape):
+    rows = [{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}, {"tokens": ["Go", "on"], "tags": ["O", "O"]}]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    document = {"columns": columns, "field": {"source": "ours", "sentences": rows}, "one": rows[0]}[shape]
+    expected = [TaggedSentence(row["tokens"], row["tags"]) for row in (rows[:1] if shape == "one" else rows)]
+    assert read_conll(write(json.dumps(document, indent=indent))) == expected
+
+
+def test_comments_before_sentences(write, caplog):
+    text = "#\tour own text\t[1]\n1\tAnn\tB-PER\tO\n2\tran\tO\tB-OTH\n\n# two\n# more\n1\t#\tO\tO\n2\tx\tO\tO\n"
+    sentences = read_conll(write(text), strict=False)
+    assert sentences == [TaggedSentence(["Ann", "ran"], ["O", "B-OTH"]), TaggedSentence(["#", "x"], ["O", "O"])]
+    assert sentences[1].lines == [7, 8] and "3 lines that begin with # are comments" in caplog.text
+    with pytest.raises(FormatError, match="has 4 columns; expected 5 as in line 1"):
+        read_conll(write(text), strict=True)
+
+
+def test_a_hash_may_be_a_word(write, caplog):
+    text = "# O\nwin O\n\n#win B-TAG\nnow O\n"
+    assert [each.words for each in read_conll(write(text), strict=False)] == [["#", "win"], ["#win", "now"]]
+    assert not caplog.messages
+
+
+def test_several_columns_of_span_tags(write, caplog):
+    text = "Ann NNP B-NP B-PER\nran VBD B-VP O\n"
+    assert read_conll(write(text))[0].tags == ["B-PER", "O"]
+    assert "columns 2 and 3 have tags of spans; the last is read, column=2 reads another" in caplog.text
+    caplog.clear()
+    assert read_conll(write(text), column=2)[0].tags == ["B-NP", "B-VP"]
+    assert read_conll(write("Ann NNP B-PER\nran VBD O\n")) and not caplog.messages
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

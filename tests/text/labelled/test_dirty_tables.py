@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text.labelled.tables import guessed_columns, read_table, read_usable_rows
 
 ROWS = [("the food was very good, really", "pos"), ("never again in this place", "neg"), ("so so, but cheap enough", "neg")] * 3
@@ -79,6 +79,39 @@ def test_json_lines_that_lack_something(read, caplog):
     text = "\n".join(map(json.dumps, rows)) + '\n{"text"\n[1]\n{"text": ["d"], "label": 0}\n'
     assert read(text, "a.jsonl") == [("b", "1")]
     assert "skipped 7 of 8 rows" in caplog.text and "2 that are not JSON objects (lines 6, 7)" in caplog.text
+
+
+TEXTS, LABELS = zip(*ROWS, strict=True)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"text": TEXTS, "label": LABELS},
+        {"text": dict(enumerate(TEXTS)), "label": dict(enumerate(LABELS))},  # as pandas writes it
+        {"columns": ["text", "label"], "index": list(range(len(ROWS))), "data": ROWS},
+        {"name": "reviews", "version": 1, "data": [{"text": text, "label": label} for text, label in ROWS]},
+    ],
+    ids=["columns", "pandas", "pandas-split", "field"],
+)
+def test_a_table_in_one_json_object(read, caplog, indent, document):
+    text = json.dumps(document, indent=indent)
+    assert read(text, "a.json") == ROWS
+    assert ("its rows are those of the field 'data'" in caplog.text) == ("version" in document)
+    with pytest.raises(PolysemeError):
+        read(text, "a.json", strict=True)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_one_row_of_json_is_a_row(read, indent):
+    row = {"text": "good", "label": "pos", "entities": [{"start": 0}]}
+    assert read(json.dumps(row, indent=indent), "a.json") == [("good", "pos")]
+
+
+def test_a_json_object_without_rows(read):
+    with pytest.raises(FormatError, match=r"one JSON object with the fields train, val; expected a list of rows, \[\{"):
+        read(json.dumps({"train": ROWS, "val": ROWS[:1]}, indent=1), "a.json")
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -2,9 +2,10 @@
 
 In a CoNLL file a line is a word and its tags, separated by spaces or tabs, and a blank line ends a sentence; a line whose
 first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies) is recognised by content: ten columns
-separated by tabs, the first a number. Only there do columns have names and lines that begin with `#` are comments (`# newdoc`
-begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words too: if the
-first of three columns or more counts from 0 or 1 in each sentence, the second has the words.
+separated by tabs, the first a number. Only there do columns have names, and every line that begins with `#` is a comment
+(`# newdoc` begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words
+too: if the first of three columns or more counts from 0 or 1 in each sentence, the second has the words. They may have
+comments before a sentence, lines that begin with `#` and have other columns than words have (GermEval).
 
 JSON lines are read as `tagged_shapes` says.
 """
@@ -19,15 +20,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
-from polyseme.text.labelled.tagged_shapes import EXPECTED, JSON_EXPECTED, json_lines, json_sentences, refuse_other_shapes
+from polyseme.text.labelled.tagged_shapes import EXPECTED, JSON_EXPECTED, json_objects, json_sentences, refuse_other_shapes
 
 _log = logging.getLogger(__name__)
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """The columns of CoNLL-U."""
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
+_SPAN_TAG = re.compile(r"O|[A-Z]-\S+")
 _DOCUMENT = re.compile(r"#\s*newdoc\b")
 _MOST = 0.9  # of the sentences number their words, where the first column does
 
@@ -61,14 +64,17 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
     lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="sentence")
-    if (objects := json_lines(lines)) is not None:
+    if (objects := json_objects(path, lines)) is not None:
         return _from_json(path, objects, column, bad)
     conllu = _is_conllu(line for _, line in lines)
     tag = _tag_column(path, column, conllu)
     if not conllu:
         refuse_other_shapes(path, lines)
+        lines = lines if strict else _without_comments(path, lines)
     word = int(conllu or _has_index(path, lines, tag))
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
+    if column is None and not conllu:
+        _report_other_tags(path, lines, word)
     sentences: list[TaggedSentence] = []
     fresh, spoiled, document, skipped = True, False, 0, 0
     for number, row in [*rows, (0, [])]:
@@ -105,6 +111,22 @@ def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRo
     return sentences
 
 
+def _without_comments(path: str | Path, lines: list[Line]) -> list[Line]:
+    """Leave out lines before a sentence that begin with `#` and have other columns than most lines: `#` may be a word."""
+    widths = Counter(len(cells(line)) for _, line in lines if line.strip(" \t"))
+    width = widths.most_common(1)[0][0] if widths else 0
+    kept, begins = list[Line](), True
+    for number, line in lines:
+        row = cells(line)
+        if begins and line.startswith("#") and len(row) != width:
+            continue
+        begins = not row or row[0] == "-DOCSTART-"
+        kept.append((number, line))
+    if len(kept) < len(lines):
+        _log.warning("%s: %s that begin with # are comments", path, count(len(lines) - len(kept), "line"))
+    return kept
+
+
 def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
     """Whether the first of three columns or more numbers the words of each sentence, so that the second has the words."""
     rows = (cells(line) for _, line in lines)
@@ -118,6 +140,19 @@ def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
         return False
     _log.warning("%s: the first column numbers the words of each sentence; the second is read as the words", path)
     return True
+
+
+def _report_other_tags(path: str | Path, lines: list[Line], word: int) -> None:
+    """Say that another column than the last has tags of spans too."""
+    rows = [row for _, line in lines if (row := cells(line)) and row[0] != "-DOCSTART-"]
+    width = min(map(len, rows), default=0)
+    columns = {number: {row[number] for row in rows} for number in range(word + 1, width)}
+    tagged = [number for number, tags in columns.items() if len(tags) > 1 and all(map(_SPAN_TAG.fullmatch, tags))]
+    if len(tagged) > 1 and tagged[-1] == width - 1:
+        names = f"{', '.join(map(str, tagged[:-1]))} and {tagged[-1]}"
+        _log.warning(
+            "%s: columns %s have tags of spans; the last is read, %s reads another", path, names, arg("column", tagged[0])
+        )
 
 
 def _is_conllu(lines: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text (`label_lines`).
+"""Labelled texts and pairs of texts: TSV, CSV, JSON (`json_rows`), and lines of a label and a text (`label_lines`).
 
 In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`);
 `csv_rows` has the rules of CSV. The format is recognised by content, then by name (the STS benchmark is TSV named .csv); in
@@ -20,6 +20,7 @@ from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declared_separator, declares_separator, has_csv_header, may_be_csv
+from polyseme.text.labelled.json_rows import object_lines
 from polyseme.text.labelled.label_lines import (
     PREFIX,
     are_fasttext,
@@ -31,6 +32,8 @@ from polyseme.text.labelled.label_lines import (
 from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
 from polyseme.text.labelled.table_columns import (
     NUMBER,
+    PAIRS,
+    TEXTS,
     Column,
     Layout,
     Record,
@@ -45,6 +48,7 @@ NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
+_OF_A_ROW = (*TEXTS, *chain(*PAIRS))  # fields
 _SAMPLE = 1000  # rows by which columns are recognised
 _MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
 _LONGER = 3  # times as long as all labels that occur again is no label
@@ -413,13 +417,8 @@ def _jsonl(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
 
 
 def _objects(bad: BadRows, lines: Iterable[Line]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each object with its line; those of an array, which may be on one line, with their number."""
-    lines = iter(lines)
-    first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
-    lines = chain([first], lines)
-    if first[1].lstrip().startswith("[") and not bad.strict:
-        lines = _array(bad, list(lines))
-    for number, line in lines:
+    """Yield each object with its line, or its number in the document that holds all of them."""
+    for number, line in lines if bad.strict else object_lines(bad.path, lines, _OF_A_ROW):
         if not line.strip():
             continue
         try:
@@ -428,15 +427,6 @@ def _objects(bad: BadRows, lines: Iterable[Line]) -> Iterator[tuple[int, dict[st
             bad.add(number, "that are not JSON objects", str(error).removeprefix(f"{bad.path}:{number}: "))
         else:
             yield number, row
-
-
-def _array(bad: BadRows, lines: list[Line]) -> list[Line]:
-    """Return the elements of a JSON array as lines; an array that cannot be read stays as it is."""
-    try:
-        rows = json.loads("\n".join(line for _, line in lines))
-    except (ValueError, RecursionError):
-        return lines
-    return [(number, json.dumps(row)) for number, row in enumerate(rows, 1)]
 
 
 _Reader = Callable[[BadRows, Iterable[Line]], Iterator[Record]]

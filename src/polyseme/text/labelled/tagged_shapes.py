@@ -7,7 +7,6 @@ file seems to be.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.dataset_files import TAGS, WORDS
+from polyseme.text.labelled.json_rows import object_lines
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object
 
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
@@ -28,22 +28,11 @@ _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator
 _WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
 
 
-def json_lines(lines: Sequence[Line]) -> list[Line] | None:
-    """Return the lines of JSON objects, or the objects of a JSON array with their numbers; None: it is not JSON."""
-    first = next((line.strip() for _, line in lines if line.strip()), "")
-    if first.startswith("["):
-        return _array(lines)
-    return list(lines) if first.startswith("{") and is_object(first) else None
-
-
-def _array(lines: Sequence[Line]) -> list[Line] | None:
-    try:
-        rows = json.loads("\n".join(line for _, line in lines))
-    except (ValueError, RecursionError):
-        return None
-    if not all(isinstance(row, dict) for row in rows):
-        return None
-    return [(number, json.dumps(row)) for number, row in enumerate(rows, start=1)]
+def json_objects(path: str | Path, lines: Sequence[Line]) -> list[Line] | None:
+    """Return lines of one JSON object each, or the rows of a JSON document with their numbers; None: it is not JSON."""
+    found = list(object_lines(path, lines, WORDS, lists=True))
+    first = next((line.strip() for _, line in found if line.strip()), "")
+    return found if is_object(first) else None
 
 
 def json_sentences(
