@@ -51,7 +51,8 @@ from polyseme.tasks.tag_repair import repair_tags
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, predicted_labels, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
-from polyseme.text.labelled.tagged_shapes import EXPECTED, LONG
+from polyseme.text.labelled.marked_texts import LONG
+from polyseme.text.labelled.tagged_shapes import EXPECTED
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
 

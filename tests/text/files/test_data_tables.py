@@ -52,6 +52,12 @@ def test_a_table_in_memory(tmp_path: Path) -> None:
         write_dataset(table, "tagging", tmp_path, "data", "tag")
 
 
+def test_a_table_of_marked_texts(tmp_path: Path) -> None:
+    spans = [[{"start": 0, "end": 3, "label": "PER"}], []]
+    path = write_dataset(pyarrow.table({"text": ["Ann ran", "so what"], "spans": spans}), "tagging", tmp_path, "data")
+    assert [each.tags for each in read_conll(path)] == [["B-PER", "O"], ["O", "O"]]
+
+
 def test_paths_out_of_a_folder_are_refused(tmp_path: Path) -> None:
     folder = saved(tmp_path / "saved")
     (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "../secret.arrow"}]}))

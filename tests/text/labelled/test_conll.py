@@ -195,7 +195,7 @@ def test_several_columns_of_span_tags(write, caplog):
     [
         ('{"tokens": ["Ann", "ran"], "ner_tags": [1, 0]}', "the tag 1, which is not a name; write names"),
         ('{"tokens": ["Ann", "ran"], "tags": ["O"]}', "2 tokens and 1 tags"),
-        ('{"text": "Ann ran", "entities": []}', r"no list of words \(fields: text, entities\); expected"),
+        ('{"text": "Ann ran", "names": []}', r"no list of words \(fields: text, names\); expected"),
         ('{"tokens": ["Ann"], "pps": ["O"]}', "no list of tags"),
     ],
 )

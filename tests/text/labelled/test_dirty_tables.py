@@ -1,6 +1,8 @@
 """Tables as people have them: rows that lack something, columns without known names, spreadsheets in other encodings."""
 
+import io
 import json
+from csv import DictWriter
 
 import pytest
 
@@ -292,3 +294,21 @@ def test_a_text_with_commas_and_no_label_speaks_of_no_option_that_was_not_given(
     with pytest.raises(FormatError, match="fix the line, such as by quotes around the text") as error:
         read(text)
     assert "strict" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", [("text", "label"), ("label", "text"), ("id", "text", "label")])
+def test_cells_of_several_lines_in_tsv(read, order):
+    texts = ['She said "so".\n\nThen she left.', "one line", 'A "quoted" word', 'last\n"line"']
+    labels = ["pos", "neg", "pos", "neg"]
+    rows = [{"id": str(n), "text": text, "label": label} for n, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    file = io.StringIO(newline="")
+    writer = DictWriter(file, order, delimiter="\t", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    assert read(file.getvalue(), "a.tsv") == list(zip(texts, labels, strict=True))
+
+
+def test_a_quote_that_only_begins_a_cell_of_tsv_is_a_character(read):
+    text = 'label\ttext\npos\t"So it goes\nneg\tbad "\npos\t"Well\nand so on\nneg\tbad\n'
+    assert read(text, "a.tsv")[:2] == [('"So it goes', "pos"), ('bad "', "neg")]
+    assert len(read(text, "a.tsv")) == 4

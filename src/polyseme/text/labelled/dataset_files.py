@@ -1,7 +1,8 @@
 """Labelled tables as files in the format of a task: Hugging Face datasets, data frames, and folders of saved datasets.
 
-The readers of files check and repair what they read, so a table goes the same way: texts become JSON lines with the columns of
-the table, words and tags become CoNLL columns, questions become SQuAD's JSON. Roles and coreference have no common columns.
+The readers of files check and repair what they read, so a table goes the same way: texts, with marked spans or without, become
+JSON lines with the columns of the table, words and tags become CoNLL columns, questions become SQuAD's JSON. Roles and
+coreference have no common columns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.files import write_text
 from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
+from polyseme.text.labelled.marked_texts import is_marked
 
 WORDS = ("tokens", "words", "form", "token")
 TAGS = ("ner_tags", "tags", "labels", "upos", "pos_tags", "xpos", "chunk_tags", "pos", "label")
@@ -32,7 +34,8 @@ def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | N
     rows = list(table_rows(data))
     if not rows:
         raise UsageError(f"{arg(name)} has no rows: give a table with labelled examples")
-    if task in _TABLES:
+    marked = task == "tagging" and is_marked(rows[0]) and not any(name in rows[0] for name in WORDS)
+    if task in _TABLES or marked:
         path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
     elif task == "tagging":
         path, text = folder / f"{name}.conll", _conll(rows, column)

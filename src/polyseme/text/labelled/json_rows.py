@@ -67,10 +67,10 @@ def _rows(path: str | Path, document: Any, known: Collection[str], *, lists: boo
 
 
 def _is_cell(value: Any, lists: bool) -> bool:
-    """Whether a value is a cell of a row: a list of strings if cells are lists, else no list."""
+    """Whether a value is a cell of a row: a string or a list of strings if cells are lists, else no list."""
     if not lists:
         return not isinstance(value, list | dict)
-    return isinstance(value, list) and not any(isinstance(each, list | dict) for each in value)
+    return isinstance(value, str) or (isinstance(value, list) and not any(isinstance(each, list | dict) for each in value))
 
 
 def _by_columns(document: Row, *, lists: bool) -> list[Row] | None:

@@ -1,13 +1,15 @@
 """Labelled texts and pairs of texts: TSV, CSV, JSON (`json_rows`), and lines of a label and a text (`label_lines`).
 
-In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`);
-`csv_rows` has the rules of CSV. The format is recognised by content, then by name (the STS benchmark is TSV named .csv); in
-doubt, an error asks for it. Nothing is lost silently: a row unlike the others is an error that names file and line, or it is
-skipped and counted (`bad_rows`).
+In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`,
+`_whole_rows`); `csv_rows` has the rules of CSV. The format is recognised by content, then by name (the STS benchmark is TSV
+named .csv); in doubt, an error asks for it. Nothing is lost silently: a row unlike the others is an error that names file and
+line, or it is skipped and counted (`bad_rows`).
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,6 +53,7 @@ _COMPRESSED = (".gz", ".xz", ".zst")
 _OF_A_ROW = (*TEXTS, *chain(*PAIRS))  # fields
 _SAMPLE = 1000  # rows by which columns are recognised
 _MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
+_LONGEST_CELL = 1000  # lines
 _LONGER = 3  # times as long as all labels that occur again is no label
 
 
@@ -384,10 +387,42 @@ def _fits(label: str, labels: set[str]) -> bool:
 
 
 def _tsv(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
-    for number, line in lines:
-        if line:
+    for number, line in lines if bad.strict else _whole_rows(list(lines)):
+        if "\n" in line:
+            yield number, _csv_cells(line)
+        elif line:
             cells = line.split("\t")
             yield number, [_unquoted(cell) for cell in cells] if '""' in line else cells
+
+
+def _whole_rows(lines: list[Line]) -> Iterator[Line]:
+    """Join lines that are one row: a CSV writer quotes a cell with line ends."""
+    width = next((line.count("\t") + 1 for _, line in lines if line), 0)
+    at = 0
+    while at < len(lines):
+        end = _row_end(lines, at, width) if '"' in lines[at][1] else at + 1
+        yield lines[at][0], "\n".join(line for _, line in lines[at:end])
+        at = end
+
+
+def _row_end(lines: list[Line], at: int, width: int) -> int:
+    """Return the line after a row. In raw text a quote may never be closed: no line of a cell is a row of its own."""
+    *before, last = lines[at][1].split("\t")
+    if not last.startswith('"') or last.count('"') % 2 == 0:
+        return at + 1
+    for end in range(at + 1, min(at + _LONGEST_CELL, len(lines))):
+        line = lines[end][1]
+        more = line.count("\t")
+        if line.count('"') % 2 and len(before) + more + 1 == width:
+            whole = len(_csv_cells("\n".join(line for _, line in lines[at : end + 1]))) == width
+            return end + 1 if whole else at + 1
+        if more + 1 >= width:
+            break
+    return at + 1
+
+
+def _csv_cells(row: str) -> list[str]:
+    return next(csv.reader(io.StringIO(row, newline=""), delimiter="\t"))
 
 
 def _unquoted(cell: str) -> str:
