@@ -175,6 +175,12 @@ def test_comments_before_sentences(write, caplog):
         read_conll(write(text), strict=True)
 
 
+@pytest.mark.parametrize("comment", ["# id 6bff\tdomain=en", "# a longer comment on this sentence", "#"])
+def test_comments_as_wide_as_the_words(write, comment):
+    text = "".join(f"{comment}\n{word} _ _ {tag}\nran _ _ O\n\n" for word, tag in [("Ann", "B-PER"), ("#1", "O")])
+    assert [each.words for each in read_conll(write(text), strict=False)] == [["Ann", "ran"], ["#1", "ran"]]
+
+
 def test_a_hash_may_be_a_word(write, caplog):
     text = "# O\nwin O\n\n#win B-TAG\nnow O\n"
     assert [each.words for each in read_conll(write(text), strict=False)] == [["#", "win"], ["#win", "now"]]

@@ -308,6 +308,17 @@ def test_cells_of_several_lines_in_tsv(read, order):
     assert read(file.getvalue(), "a.tsv") == list(zip(texts, labels, strict=True))
 
 
+def test_two_cells_of_several_lines_in_tsv(read):
+    text = 'premise\thypothesis\tlabel\n"a\nb"\t"c\nd"\tyes\ne\tf\tno\n'
+    assert read(text, "a.tsv", pairs=True) == [("a\nb", "c\nd", "yes"), ("e", "f", "no")]
+
+
+def test_quotes_over_lines_that_no_csv_writer_makes(read):
+    text = 'text\tlabel\ngood\tpos\n"one\ntwo "quoted" three"\tpos\n'
+    assert read(text, "a.tsv")[-1] == ('two "quoted" three"', "pos")
+    assert len(read("text\tlabel\n" + "good\tpos\n" * 9 + '"' + ("x" * 1000 + "\n") * 200 + '"\tneg\n', "a.tsv")) >= 9
+
+
 def test_a_quote_that_only_begins_a_cell_of_tsv_is_a_character(read):
     text = 'label\ttext\npos\t"So it goes\nneg\tbad "\npos\t"Well\nand so on\nneg\tbad\n'
     assert read(text, "a.tsv")[:2] == [('"So it goes', "pos"), ('bad "', "neg")]

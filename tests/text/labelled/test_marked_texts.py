@@ -35,9 +35,10 @@ def read(tmp_path):
         {"entities": [{"id": 1, "label": k, "start_offset": b, "end_offset": e} for b, e, k in MARKS], "relations": []},
         {"label": BY_KIND},
         {"entities": [{"start": b, "end": e - 1, "type": k, "word": TEXT[b:e]} for b, e, k in MARKS]},
+        {"label": [{"start": b, "end": e, "text": TEXT[b:e], "labels": [k]} for b, e, k in MARKS]},
         {"entity_list": [{"entity_index": {"begin": b, "end": e}, "entity_type": k, "entity": TEXT[b:e]} for b, e, k in MARKS]},
     ],
-    ids=["spacy", "doccano", "prodigy", "doccano-relations", "cluener", "last-character", "nested"],
+    ids=["spacy", "doccano", "prodigy", "doccano-relations", "cluener", "last-character", "label-studio", "nested"],
 )
 def test_shapes_of_tools(read, fields):
     empty = {"text": "No one.", **{name: type(value)() for name, value in fields.items() if isinstance(value, list | dict)}}
@@ -82,7 +83,10 @@ def test_long_texts_become_sentences(read):
         ([0, 50, "PER"], "has a span from 0 to 50, but its text has 27 characters"),
         ([3, 3, "PER"], "has a span from 3 to 3"),
         (["0", 3, "PER"], r"has the span \['0', 3, 'PER'\]; expected \[0, 5, \"PER\"\] or the fields start, end and label"),
-        ({"start": 0, "label": "PER"}, "has a span with the fields start, label; expected start, end and label"),
+        (
+            {"start": 0, "label": "PER"},
+            r"has a span with the fields start \(int\), label \(str\); expected start and end as numbers",
+        ),
     ],
 )
 def test_bad_spans(read, caplog, span, message):
@@ -94,4 +98,54 @@ def test_bad_spans(read, caplog, span, message):
 
 def test_rows_without_spans_are_bad_rows(read, caplog):
     assert len(read({"text": TEXT, "entities": []}, {"text": TEXT})) == 1
-    assert "has no text with its spans (fields: text)" in caplog.text
+    assert "has no text, or no spans in 'entities' (fields: text)" in caplog.text
+
+
+def test_the_first_row_may_lack_spans(read):
+    assert (
+        len(read({"text": TEXT, "label": None}, {"text": TEXT}, {"text": TEXT, "label": []}, {"text": TEXT, "label": []})) == 2
+    )
+
+
+def test_the_field_of_the_spans(read):
+    row = {"text": "Ann ran", "entities": [[0, 3, "PER"]], "label": [[4, 7, "VERB"]]}
+    assert read(row)[0][1] == ["B-PER", "O"] and read(row, column="label")[0][1] == ["O", "B-VERB"]
+    assert read({**row, "entities": []})[0][1] == ["O", "B-VERB"]
+    with pytest.raises(FormatError, match=r"has no spans in a field 'labels' \(did you mean 'label'\?\)"):
+        read(row, column="labels")
+
+
+def test_spans_of_the_same_characters(read):
+    assert read({"text": "Ann ran", "label": [[0, 3, "PER"], [0, 3, "ORG"]]})[0][1] == ["B-PER", "O"]
+
+
+def test_offsets_that_do_not_count_characters(read, caplog):
+    row = {"text": "😀😀 Ann ran", "entities": [{"start": 5, "end": 8, "label": "PER", "text": "Ann"}]}
+    assert len(read(row, {"text": TEXT, "entities": []})) == 1
+    assert "has the span 'Ann', but characters 5 to 8 are 'n r': offsets must count characters" in caplog.text
+    assert read({**row, "entities": [{"start": 3, "end": 6, "label": "PER", "text": "Ann"}]})[0][1][-2:] == ["B-PER", "O"]
+
+
+def test_rejected_rows(read, caplog):
+    rows = [{"text": TEXT, "spans": [], "answer": answer} for answer in ("accept", "reject", "ignore")]
+    assert len(read(*rows)) == 1
+    assert "2 that were rejected (field answer) (lines 2, 3)" in caplog.text
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_examples_of_spacy_2(read, tmp_path, whole):
+    rows = [[TEXT, {"entities": [list(mark) for mark in MARKS]}]] * 2
+    assert read(*([rows] if whole else rows), name="data.json") == [(WORDS, TAGS)] * 2
+    assert read({"classes": ["PER"], "annotations": rows}) == [(WORDS, TAGS)] * 2
+
+
+@pytest.mark.parametrize("document", [[], [1, 2], ["Ann ran"]])
+def test_json_without_sentences(read, document):
+    with pytest.raises(FormatError, match="is JSON without sentences; expected"):
+        read(document)
+
+
+def test_many_spans_take_little_time(read):
+    text = "Ann ran and " * 20_000
+    row = {"text": text, "entities": [[12 * number, 12 * number + 3, "PER"] for number in range(20_000)]}
+    assert sum(tags.count("B-PER") for _, tags in read(row)) == 20_000

@@ -5,7 +5,7 @@ first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies)
 separated by tabs, the first a number. Only there do columns have names, and every line that begins with `#` is a comment
 (`# newdoc` begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words
 too: if the first of three columns or more counts from 0 or 1 in each sentence, the second has the words. They may have
-comments before a sentence, lines that begin with `#` and have other columns than words have (GermEval).
+comments before a sentence, lines that begin with `#` and are no words (GermEval, MultiCoNER).
 
 JSON lines are read as `tagged_shapes` says.
 """
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from polyseme.base.display import count
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
@@ -70,7 +69,7 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     tag = _tag_column(path, column, conllu)
     if not conllu:
         refuse_other_shapes(path, lines)
-        lines = lines if strict else _without_comments(path, lines)
+        lines = lines if strict else _without_comments(path, lines, tag)
     word = int(conllu or _has_index(path, lines, tag))
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
     if column is None and not conllu:
@@ -111,19 +110,23 @@ def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRo
     return sentences
 
 
-def _without_comments(path: str | Path, lines: list[Line]) -> list[Line]:
-    """Leave out lines before a sentence that begin with `#` and have other columns than most lines: `#` may be a word."""
-    widths = Counter(len(cells(line)) for _, line in lines if line.strip(" \t"))
-    width = widths.most_common(1)[0][0] if widths else 0
+def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
+    """Leave out lines before a sentence that begin with `#` and are no words: they have other columns, or no known tag."""
+    others = [row for _, line in lines if not line.startswith("#") and (row := cells(line)) and row[0] != "-DOCSTART-"]
+    if not others or len(others) == len(lines):
+        return lines
+    width = Counter(map(len, others)).most_common(1)[0][0]
+    tags = {row[tag] for row in others if len(row) == width and -width <= tag < width}
     kept, begins = list[Line](), True
     for number, line in lines:
         row = cells(line)
-        if begins and line.startswith("#") and len(row) != width:
+        if begins and line.startswith("#") and (len(row) != width or (row[0] == "#" and row[tag] not in tags)):
             continue
         begins = not row or row[0] == "-DOCSTART-"
         kept.append((number, line))
     if len(kept) < len(lines):
-        _log.warning("%s: %s that begin with # are comments", path, count(len(lines) - len(kept), "line"))
+        what = "line that begins with # is a comment" if len(kept) + 1 == len(lines) else "lines that begin with # are comments"
+        _log.warning("%s: %s %s", path, f"{len(lines) - len(kept):,}", what)
     return kept
 
 

@@ -15,9 +15,8 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.files import write_text
 from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
-from polyseme.text.labelled.marked_texts import is_marked
+from polyseme.text.labelled.marked_texts import WORDS, has_words, is_marked
 
-WORDS = ("tokens", "words", "form", "token")
 TAGS = ("ner_tags", "tags", "labels", "upos", "pos_tags", "xpos", "chunk_tags", "pos", "label")
 _TABLES = ("classification", "pairs", "choices", "generation")
 
@@ -34,7 +33,8 @@ def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | N
     rows = list(table_rows(data))
     if not rows:
         raise UsageError(f"{arg(name)} has no rows: give a table with labelled examples")
-    marked = task == "tagging" and is_marked(rows[0]) and not any(name in rows[0] for name in WORDS)
+    first = next((row for row in rows if has_words(row) or is_marked(row)), rows[0])
+    marked = task == "tagging" and is_marked(first) and not has_words(first)
     if task in _TABLES or marked:
         path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
     elif task == "tagging":

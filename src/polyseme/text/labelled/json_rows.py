@@ -2,7 +2,8 @@
 
 A document is an array of objects; an object with one such array, as in `{"version": 1, "data": [{...}, {...}]}`; or a table by
 columns, `{"text": ["...", "..."], "label": ["...", "..."]}`, which pandas writes with an index, `{"text": {"0": "...", ...}}`,
-or in three parts (`orient="split"`). Its rows are numbered from 1, for messages, because they may be on one line.
+by rows (`orient="index"`) or in three parts (`"split"`). Its rows are numbered from 1, for messages, because they may be on one
+line.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ _SHOWN = 8  # fields that a message names
 Row = dict[str, Any]
 
 
-def object_lines(path: str | Path, lines: Iterable[Line], known: Collection[str], *, lists: bool = False) -> Iterable[Line]:
+def object_lines(
+    path: str | Path, lines: Iterable[Line], known: Collection[str], *, lists: Collection[str] = ()
+) -> Iterable[Line]:
     """Return lines of one object each: those of a file, or the rows of its document.
 
-    `known`: names of fields by which an object is a row itself. `lists`: the cells of a row are lists. A file that is not JSON
-    stays as it is, since whoever reads its lines names the bad ones.
+    `known`: names of fields by which an object is a row; `lists`: those of them that hold lists. A file that is not JSON stays
+    as it is, since whoever reads its lines names the bad ones.
 
     >>> list(object_lines("a.json", [(1, '{"text": ["A", "B"],'), (2, '"label": ["x", "y"]}')], ["text"]))
     [(1, '{"text": "A", "label": "x"}'), (2, '{"text": "B", "label": "y"}')]
@@ -42,51 +45,63 @@ def object_lines(path: str | Path, lines: Iterable[Line], known: Collection[str]
         document = json.loads("\n".join(line for _, line in every))
     except (ValueError, RecursionError):
         return every
-    rows = _rows(path, document, {name.lower() for name in known}, lists=lists)
+    rows = document if isinstance(document, list) else _Document(document, known, lists).rows(path)
     return [(number, json.dumps(row)) for number, row in enumerate(rows, start=1)]
 
 
-def _rows(path: str | Path, document: Any, known: Collection[str], *, lists: bool) -> list[Any]:
-    if isinstance(document, list):
-        return document
-    if any(name.lower() in known and _is_cell(value, lists) for name, value in document.items()):
-        return [document]
-    table = _by_columns(document, lists=lists)
-    if table is not None:
-        return table
-    fields = [name for name, value in document.items() if _are_objects(value)]
-    if len(fields) == 1:
-        _log.warning("%s: its rows are those of the field %r", path, fields[0])
-        rows: list[Any] = document[fields[0]]
-        return rows
-    if all(isinstance(value, list | dict) for value in document.values()):
-        names = ", ".join(short(name, 20) for name in islice(document, _SHOWN)) + (", ..." if len(document) > _SHOWN else "")
-        expected = "expected a list of rows, [{...}, {...}], or one row {...} on each line"
-        raise FormatError(path, f"is one JSON object with the fields {names or 'none'}; {expected}")
-    return [document]
+class _Document:
+    """A JSON object that holds a table, or is a row."""
 
+    def __init__(self, fields: Row, known: Collection[str], lists: Collection[str]) -> None:
+        self._fields, self._known, self._lists = fields, {name.lower() for name in known}, {name.lower() for name in lists}
 
-def _is_cell(value: Any, lists: bool) -> bool:
-    """Whether a value is a cell of a row: a string or a list of strings if cells are lists, else no list."""
-    if not lists:
+    def rows(self, path: str | Path) -> list[Any]:
+        fields = self._fields
+        if any(self._is_cell(name, value) for name, value in fields.items() if name.lower() in self._known):
+            return [fields]
+        if (table := self._table()) is not None:
+            return table
+        inner = [name for name, value in fields.items() if _are_rows(value)]
+        if len(inner) == 1:
+            _log.warning("%s: its rows are those of the field %r", path, inner[0])
+            rows: list[Any] = fields[inner[0]]
+            return rows
+        if all(isinstance(value, list | dict) for value in fields.values()):
+            names = ", ".join(short(name, 20) for name in islice(fields, _SHOWN)) + (", ..." if len(fields) > _SHOWN else "")
+            expected = "expected a list of rows, [{...}, {...}], or one row {...} on each line"
+            raise FormatError(path, f"is one JSON object with the fields {names or 'none'}; {expected}")
+        return [fields]
+
+    def _is_cell(self, name: str, value: Any) -> bool:
+        if name.lower() in self._lists:
+            return isinstance(value, list) and not any(isinstance(each, list | dict) for each in value)
         return not isinstance(value, list | dict)
-    return isinstance(value, str) or (isinstance(value, list) and not any(isinstance(each, list | dict) for each in value))
+
+    def _table(self) -> list[Row] | None:
+        """Return the rows of an object that holds a table; None: it does not."""
+        names, data = self._fields.get("columns"), self._fields.get("data")
+        if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+            return [dict(zip(map(str, names), row, strict=False)) for row in data]
+        columns = list(self._fields.values())
+        if columns and all(isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns):
+            if any(name.lower() in self._known for name in columns[0]):
+                return columns  # by rows: pandas' orient="index"
+            columns = [list(column.values()) for column in columns]
+        if not columns or not all(isinstance(column, list) and len(column) == len(columns[0]) > 0 for column in columns):
+            return None
+        named = dict(zip(self._fields, columns, strict=True))
+        checked = {name: column for name, column in named.items() if name.lower() in self._known} or named
+        if not all(cell is None or self._is_cell(name, cell) for name, column in checked.items() for cell in column):
+            return None
+        return [dict(zip(named, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _by_columns(document: Row, *, lists: bool) -> list[Row] | None:
-    """Return the rows of an object that holds columns; None: it does not."""
-    names, data = document.get("columns"), document.get("data")
-    if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
-        return [dict(zip(map(str, names), row, strict=False)) for row in data]
-    columns = list(document.values())
-    if columns and all(isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns):
-        columns = [list(column.values()) for column in columns]
-    if not columns or not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns):
-        return None
-    if not columns[0] or not all(_is_cell(cell, lists) for column in columns for cell in column):
-        return None
-    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+def _are_rows(value: Any) -> bool:
+    """Whether a value is a list of objects, or of texts with an object each; some may be empty."""
+    rows = [row for row in value if row is not None] if isinstance(value, list) else []
+    return bool(rows) and all(isinstance(row, dict) or is_text_with_object(row) for row in rows)
 
 
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+def is_text_with_object(row: Any) -> bool:
+    """Whether a row is `["a text", {...}]`, as spaCy's examples were written."""
+    return isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from polyseme.text.labelled.label_lines import (
     fasttext,
     label_and_text,
 )
-from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
+from polyseme.text.labelled.numbered_lines import Line, is_object, json_object, numbered_lines
 from polyseme.text.labelled.table_columns import (
     NUMBER,
     PAIRS,
@@ -53,7 +52,6 @@ _COMPRESSED = (".gz", ".xz", ".zst")
 _OF_A_ROW = (*TEXTS, *chain(*PAIRS))  # fields
 _SAMPLE = 1000  # rows by which columns are recognised
 _MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
-_LONGEST_CELL = 1000  # lines
 _LONGER = 3  # times as long as all labels that occur again is no label
 
 
@@ -240,7 +238,7 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     if are_fasttext(lines):
         return "fasttext"
     suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _COMPRESSED), "")
-    if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or _is_object(lines[0])):
+    if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or is_object(lines[0])):
         return "jsonl"
     if suffix == ".json" and not strict and lines[0].lstrip().startswith("["):
         return "jsonl"
@@ -257,13 +255,6 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
         problem = "may be CSV or lines of a label and a text" if as_csv else "has no known table format"
         raise FormatError(path, f"{problem}; give {arg('format')}: {', '.join(_RECORDS)}")
     return "csv" if as_csv else "lines"
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
 
 
 def _is_doubtful(rows: list[TableRow]) -> bool:
@@ -406,23 +397,28 @@ def _whole_rows(lines: list[Line]) -> Iterator[Line]:
 
 
 def _row_end(lines: list[Line], at: int, width: int) -> int:
-    """Return the line after a row. In raw text a quote may never be closed: no line of a cell is a row of its own."""
+    """Return the line after a row. In raw text a quote may never be closed: no line within a cell is a row of its own."""
     *before, last = lines[at][1].split("\t")
     if not last.startswith('"') or last.count('"') % 2 == 0:
         return at + 1
-    for end in range(at + 1, min(at + _LONGEST_CELL, len(lines))):
+    tabs = len(before)
+    for end in range(at + 1, len(lines)):
         line = lines[end][1]
-        more = line.count("\t")
-        if line.count('"') % 2 and len(before) + more + 1 == width:
-            whole = len(_csv_cells("\n".join(line for _, line in lines[at : end + 1]))) == width
-            return end + 1 if whole else at + 1
-        if more + 1 >= width:
+        tabs += line.count("\t")
+        if tabs >= width:
             break
+        if line.count('"') % 2:
+            whole = tabs + 1 == width == len(_csv_cells("\n".join(line for _, line in lines[at : end + 1])))
+            return end + 1 if whole else at + 1
     return at + 1
 
 
 def _csv_cells(row: str) -> list[str]:
-    return next(csv.reader(io.StringIO(row, newline=""), delimiter="\t"))
+    """Return the cells of a row of several lines; none if no CSV writer can have made it."""
+    try:
+        return next(csv.reader(io.StringIO(row, newline=""), delimiter="\t", strict=True))
+    except csv.Error:
+        return []
 
 
 def _unquoted(cell: str) -> str:

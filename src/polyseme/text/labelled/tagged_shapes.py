@@ -15,9 +15,9 @@ from typing import Any
 
 from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
-from polyseme.text.labelled.dataset_files import TAGS, WORDS
-from polyseme.text.labelled.json_rows import object_lines
-from polyseme.text.labelled.marked_texts import TEXT, MarkedTexts, is_marked, sentence_bounds, splitter_for, text_of
+from polyseme.text.labelled.dataset_files import TAGS
+from polyseme.text.labelled.json_rows import is_text_with_object, object_lines
+from polyseme.text.labelled.marked_texts import REJECTED, TEXT, WORDS, MarkedTexts, has_words, is_marked, sentence_bounds
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object
 
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
@@ -31,29 +31,54 @@ _WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
 
 def json_objects(path: str | Path, lines: Sequence[Line]) -> list[Line] | None:
     """Return lines of one JSON object each, or the rows of a JSON document with their numbers; None: it is not JSON."""
-    found = list(object_lines(path, lines, (*WORDS, *TEXT), lists=True))
-    first = next((line.strip() for _, line in found if line.strip()), "")
-    return found if is_object(first) else None
+    found = [(number, _as_object(line)) for number, line in object_lines(path, lines, (*WORDS, *TEXT), lists=WORDS)]
+    full = [line for _, line in found if line.strip()]
+    if full and is_object(full[0]):
+        return found
+    begins = next((line.lstrip() for _, line in lines if line.strip()), "")
+    if begins.startswith(("[", "{")) and _are_json(full):
+        raise FormatError(path, f"is JSON without sentences; {JSON_EXPECTED}")
+    return None
+
+
+def _as_object(line: str) -> str:
+    """Return `["a text", {...}]` as an object with the text; other lines stay as they are."""
+    if not line.lstrip().startswith("["):
+        return line
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    return json.dumps({**row[1], "text": row[0]}) if is_text_with_object(row) else line
+
+
+def _are_json(lines: Sequence[str]) -> bool:
+    try:
+        [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def json_sentences(
     path: str | Path, lines: Sequence[Line], column: int | str | None, bad: BadRows
 ) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Yield the line, the words and the tags of each sentence; `column`: the field of the tags."""
-
+    """Yield the line, the words and the tags of each sentence; `column`: the field of the tags, or of the marked spans."""
     full = [(number, line) for number, line in lines if line.strip()]
-    marked = _marked_texts(path, full)
+    given = None if column is None else str(column)
+    rows: list[dict[str, Any]] = [json.loads(line) for _, line in full if is_object(line)]
+    first = next((row for row in rows if has_words(row) or is_marked(row)), {})
+    if is_marked(first) and not has_words(first):
+        yield from _marked_sentences(MarkedTexts(path, rows, given), full, bad)
+        return
 
     def read(number: int, line: str) -> tuple[int, list[str], list[str]]:
         where = f"{path}:{number}"
         row = json_object(where, line)
-        if marked is not None:
-            return number, *marked.words(where, row)
-        words = _field(where, row, WORDS, None)
-        tags = _field(where, row, TAGS, None if column is None else str(column))
+        words, tags = _field(where, row, WORDS, None), _field(where, row, TAGS, given)
         if not are_strings(row[words]) or len(row[words]) != len(row[tags]):
-            given = f"has {len(row[words])} {words} and {len(row[tags])} {tags}"
-            raise FormatError(where, f"{given}; each word is a string and needs a tag")
+            what = f"has {len(row[words])} {words} and {len(row[tags])} {tags}"
+            raise FormatError(where, f"{what}; each word is a string and needs a tag")
         return number, ["_".join(word.split()) or "_" for word in row[words]], row[tags]
 
     for number, words, tags in bad.read_each(full, read):
@@ -61,18 +86,25 @@ def json_sentences(
             what = f"has the tag {next(tag for tag in tags if not isinstance(tag, str))!r}, which is not a name"
             advice = 'write names, such as "B-PER"; in Python, `train` takes a Dataset, whose features have the names'
             raise FormatError(f"{path}:{number}", f"{what}; {advice}")
-        for begin, end in sentence_bounds(words, tags) if marked is not None else [(0, len(words))] if words else []:
+        if words:
+            yield number, words, tags
+
+
+def _marked_sentences(marked: MarkedTexts, lines: Sequence[Line], bad: BadRows) -> Iterator[tuple[int, list[str], list[str]]]:
+    def read(number: int, line: str) -> tuple[int, dict[str, Any]]:
+        return number, json_object(f"{bad.path}:{number}", line)
+
+    def tagged(number: int, row: dict[str, Any]) -> tuple[int, list[str], list[str]]:
+        return number, *marked.words(f"{bad.path}:{number}", row)
+
+    rows = list(bad.read_each(lines, read))
+    for number, row in rows:
+        if row.get("answer") in REJECTED:
+            bad.skip(number, "that were rejected (field answer)")
+    for number, words, tags in bad.read_each((each for each in rows if each[1].get("answer") not in REJECTED), tagged):
+        for begin, end in sentence_bounds(words, tags):
             yield number, words[begin:end], tags[begin:end]
-    if marked is not None:
-        marked.report()
-
-
-def _marked_texts(path: str | Path, lines: Sequence[Line]) -> MarkedTexts | None:
-    """Return a reader of texts with marked spans, if the first object is one; None: the objects have words and tags."""
-    head = [json.loads(line) for _, line in lines if is_object(line)]
-    if not head or not is_marked(head[0]) or any(are_strings(head[0].get(name)) for name in WORDS):
-        return None
-    return MarkedTexts(path, splitter_for(text_of(row) for row in head if is_marked(row)))
+    marked.report()
 
 
 def _field(where: str, row: dict[str, Any], usual: Sequence[str], given: str | None) -> str:
