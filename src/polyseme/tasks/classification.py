@@ -247,7 +247,7 @@ def _holds_pairs(path: str | Path) -> UsageError:
 def _reads_trees(path: str | Path, config: ClassificationConfig) -> bool:
     """Return whether no option of tables is given, and the first line that is not blank begins with a bracket and a label."""
     table = config.format is not None or config.text is not None or config.label is not None
-    return not table and _TREE.match(first_line(path) or "") is not None
+    return not table and not Path(path).expanduser().is_dir() and _TREE.match(first_line(path) or "") is not None
 
 
 def _read_phrases(path: str | Path, config: ClassificationConfig, *, training: bool) -> list[LabelledText]:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from polyseme.base.errors import FormatError
+from polyseme.tasks.classification import Classification
+from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.text.labelled.class_folders import class_folders
 from polyseme.text.labelled.tables import read_usable_rows
 
@@ -31,8 +33,32 @@ def test_other_folders(tmp_path: Path, name: str) -> None:
     assert class_folders(classes(tmp_path / "reviews") / name) == []
 
 
-def test_a_folder_of_one_class_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data" / "pos").mkdir(parents=True)
-    (tmp_path / "data" / "pos" / "a.txt").write_text("good")
-    with pytest.raises(FormatError, match=r"is a folder; expected one file .*, a folder of texts for each class in it, or"):
+@pytest.mark.parametrize("names", [("train/a.txt", "test/b.txt"), ("a/1.conll", "b/1.conll"), ("pos/a.txt",)])
+def test_folders_that_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (tmp_path / "data" / name).parent.mkdir(parents=True)
+        (tmp_path / "data" / name).write_text("good")
+    message = "is a folder; expected one file .* for classification also a folder with a folder of text files"
+    with pytest.raises(FormatError, match=message):
         read_usable_rows(tmp_path / "data")
+
+
+def test_folders_in_classes(tmp_path: Path) -> None:
+    (classes(tmp_path / "reviews") / "pos" / "more").mkdir()
+    assert class_folders(tmp_path / "reviews") == []
+
+
+def test_what_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = classes(tmp_path / "reviews")
+    (folder / "unsup").mkdir()
+    (folder / "unsup" / "1.txt").write_text("so so")
+    (folder / "pos" / "3.png").write_bytes(b"\x89PNG")
+    (folder / "pos" / "4.txt").write_bytes(b"a text of many words with a zero byte \0 in it")
+    assert len(read_usable_rows(folder, strict=False)) == 3
+    assert "the texts in unsup have no label and are left out" in caplog.text
+    assert f"left out 2 files that are not plain text, such as {Path('pos', '3.png')}" in caplog.text
+
+
+def test_a_classifier_reads_them(tmp_path: Path) -> None:
+    examples = Classification.read(classes(tmp_path / "reviews"), ClassificationConfig())
+    assert [example.label for example in examples] == ["neg", "pos", "pos"]

@@ -92,10 +92,12 @@ TEXTS, LABELS = zip(*ROWS, strict=True)
     [
         {"text": TEXTS, "label": LABELS},
         {"text": dict(enumerate(TEXTS)), "label": dict(enumerate(LABELS))},  # as pandas writes it
+        {n: {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)},
+        {"text": TEXTS, "label": LABELS, "words": [text.split() for text in TEXTS]},
         {"columns": ["text", "label"], "index": list(range(len(ROWS))), "data": ROWS},
         {"name": "reviews", "version": 1, "data": [{"text": text, "label": label} for text, label in ROWS]},
     ],
-    ids=["columns", "pandas", "pandas-split", "field"],
+    ids=["columns", "pandas", "pandas-index", "lists", "pandas-split", "field"],
 )
 def test_a_table_in_one_json_object(read, caplog, indent, document):
     text = json.dumps(document, indent=indent)

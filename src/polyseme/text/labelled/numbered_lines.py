@@ -1,7 +1,6 @@
 """Lines of a data file with their numbers, so that a message can name the line; and what most formats need of a line.
 
-Files are plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n", in files without these at "\\r". A
-folder of classes has a line for each text.
+Files are plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n", in files without these at "\\r".
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any, TypeGuard
 
 from polyseme.base.errors import FormatError
 from polyseme.text.files.lines import FileLines
-from polyseme.text.labelled.class_folders import class_folders, class_lines
 
 Line = tuple[int, str]
 """The number of a line, and the line."""
@@ -30,12 +28,10 @@ def numbered_lines(path: str | Path) -> Iterator[Line]:
     [(1, 'one'), (2, 'two')]
     """
     file = Path(path).expanduser()
-    if class_folders(file):
-        yield from enumerate(class_lines(file), start=1)
-        return
     if file.is_dir():
-        what = "one file with all examples and their labels, a folder of texts for each class in it"
-        raise FormatError(path, f"is a folder; expected {what}, or the folder of a Dataset, as save_to_disk writes it")
+        what = "one file with all examples and their labels, or the folder of a Dataset, as save_to_disk writes it"
+        classes = "; for classification also a folder with a folder of text files (.txt) for each class"
+        raise FormatError(path, f"is a folder; expected {what}{classes}")
     lines = iter(FileLines(file))
     head = list(islice(lines, 2))
     if len(head) == 1:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.class_folders import class_folders, class_lines
 from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declared_separator, declares_separator, has_csv_header, may_be_csv
 from polyseme.text.labelled.json_rows import object_lines
 from polyseme.text.labelled.label_lines import (
@@ -221,7 +222,8 @@ def _is_skipped(row: TableRow, layout: Layout, bad: BadRows) -> bool:
 
 
 def _lines(path: str | Path, bad: BadRows) -> Iterator[Line]:
-    for number, line in numbered_lines(path):
+    folder = Path(path).expanduser()
+    for number, line in enumerate(class_lines(folder), start=1) if class_folders(folder) else numbered_lines(path):
         if "\0" in line:
             bad.add(number, "with zero bytes", f"has zero bytes; {ENCODING_ADVICE}")
         else:
