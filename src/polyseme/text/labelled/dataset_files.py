@@ -15,8 +15,8 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.files import write_text
 from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
-from polyseme.text.labelled.marked_texts import WORDS, has_words, is_marked
 
+WORDS = ("tokens", "words", "form", "token")
 TAGS = ("ner_tags", "tags", "labels", "upos", "pos_tags", "xpos", "chunk_tags", "pos", "label")
 _TABLES = ("classification", "pairs", "choices", "generation")
 
@@ -30,6 +30,8 @@ def is_dataset(data: object) -> bool:
 
 def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | None = None) -> Path:
     """Write a table as a file of a task, by its name in the registry; `column`: that of the tags."""
+    from polyseme.text.labelled.marked_texts import has_words, is_marked  # imports NumPy, which --help does without
+
     rows = list(table_rows(data))
     if not rows:
         raise UsageError(f"{arg(name)} has no rows: give a table with labelled examples")

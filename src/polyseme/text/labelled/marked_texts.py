@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError, PolysemeError, nearest
+from polyseme.text.labelled.dataset_files import WORDS
 from polyseme.text.labelled.numbered_lines import are_strings
 from polyseme.text.script import MOSTLY, ScriptProfile
 from polyseme.text.splitting.characters import split_characters
@@ -27,7 +28,6 @@ from polyseme.text.splitting.offsets import CharSpan, word_offsets, words_within
 
 _log = logging.getLogger(__name__)
 TEXT = ("text", "sentence", "content")
-WORDS = ("tokens", "words", "form", "token")
 SPANS = ("entities", "spans", "ents", "label", "labels", "annotations", "entity_list")
 BEGIN = ("start", "begin", "start_offset", "start_idx", "start_pos")
 END = ("end", "end_offset", "end_idx", "end_pos")
