@@ -31,6 +31,7 @@ NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
 _SPAN_TAG = re.compile(r"O|[A-Z]-\S+")
 _DOCUMENT = re.compile(r"#\s*newdoc\b")
+_SAMPLE = 10_000  # lines by which other columns of tags are recognised
 _MOST = 0.9  # of the sentences number their words, where the first column does
 
 Column = int | str | None
@@ -112,8 +113,10 @@ def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRo
 
 def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
     """Leave out lines before a sentence that begin with `#` and are no words: they have other columns, or no known tag."""
+    if not any(line.startswith("#") for _, line in lines):
+        return lines
     others = [row for _, line in lines if not line.startswith("#") and (row := cells(line)) and row[0] != "-DOCSTART-"]
-    if not others or len(others) == len(lines):
+    if not others:
         return lines
     width = Counter(map(len, others)).most_common(1)[0][0]
     tags = {row[tag] for row in others if len(row) == width and -width <= tag < width}
@@ -147,7 +150,7 @@ def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
 
 def _report_other_tags(path: str | Path, lines: list[Line], word: int) -> None:
     """Say that another column than the last has tags of spans too."""
-    rows = [row for _, line in lines if (row := cells(line)) and row[0] != "-DOCSTART-"]
+    rows = [row for _, line in lines[:_SAMPLE] if (row := cells(line)) and row[0] != "-DOCSTART-"]
     width = min(map(len, rows), default=0)
     columns = {number: {row[number] for row in rows} for number in range(word + 1, width)}
     tagged = [number for number, tags in columns.items() if len(tags) > 1 and all(map(_SPAN_TAG.fullmatch, tags))]
