@@ -15,9 +15,8 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.files import write_text
 from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
+from polyseme.text.labelled.field_names import TAGS, WORDS
 
-WORDS = ("tokens", "words", "form", "token")
-TAGS = ("ner_tags", "tags", "labels", "upos", "pos_tags", "xpos", "chunk_tags", "pos", "label")
 _TABLES = ("classification", "pairs", "choices", "generation")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError, PolysemeError, nearest
-from polyseme.text.labelled.dataset_files import WORDS
+from polyseme.text.labelled.field_names import BEGIN, END, KIND, MARKED, SPANS, TEXT, WORDS
 from polyseme.text.labelled.numbered_lines import are_strings
 from polyseme.text.script import MOSTLY, ScriptProfile
 from polyseme.text.splitting.characters import split_characters
@@ -27,13 +27,6 @@ from polyseme.text.splitting.english import split_english
 from polyseme.text.splitting.offsets import CharSpan, word_offsets, words_within
 
 _log = logging.getLogger(__name__)
-TEXT = ("text", "sentence", "content")
-SPANS = ("entities", "spans", "ents", "label", "labels", "annotations", "entity_list")
-BEGIN = ("start", "begin", "start_offset", "start_idx", "start_pos")
-END = ("end", "end_offset", "end_idx", "end_pos")
-KIND = ("label", "type", "entity_type", "label_type", "tag")
-MARKED = ("text", "entity", "word", "value", "mention")
-"""Fields, by the names that tools use; the last are those of the marked text itself."""
 Mark = tuple[int, int, str]
 """The first character of a span, the one after the last, and its kind."""
 REJECTED = ("reject", "ignore")

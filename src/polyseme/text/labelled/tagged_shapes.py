@@ -15,9 +15,9 @@ from typing import Any
 
 from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
-from polyseme.text.labelled.dataset_files import TAGS, WORDS
+from polyseme.text.labelled.field_names import TAGS, TEXT, WORDS
 from polyseme.text.labelled.json_rows import is_text_with_object, object_lines
-from polyseme.text.labelled.marked_texts import REJECTED, TEXT, MarkedTexts, has_words, is_marked, sentence_bounds
+from polyseme.text.labelled.marked_texts import REJECTED, MarkedTexts, has_words, is_marked, sentence_bounds
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object
 
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
