@@ -4,6 +4,7 @@
     python -m benchmarks.defaults --sets cola,mrpc --jobs 4 --device cuda --precision bf16
     python -m benchmarks.defaults --peers sklearn,fasttext,spacy --peer-python /path/to/python --out results.jsonl
     python -m benchmarks.defaults --table results.jsonl peers.jsonl
+    python -m benchmarks.defaults --costs results.jsonl peers.jsonl
 
 Every run is one command, `polyseme train TASK --data ... --test ... --out ...`; what is given beside it describes the files
 (columns). GLUE sets have no labelled test file: their dev file is the test data, and the best network is selected on a tenth
@@ -137,10 +138,12 @@ def main() -> None:
     parser.add_argument("--peers", default="", help=f"instead of polyseme: {', '.join(PEERS)}")
     parser.add_argument("--peer-python", default=sys.executable, help="the interpreter that has the peers")
     parser.add_argument("--table", type=Path, nargs="+", default=None, help="print the table of files of results")
+    parser.add_argument("--costs", type=Path, nargs="+", default=None, help="print what the runs in files of results took")
     given = parser.parse_args()
-    if given.table is not None:
-        print(table([each for path in given.table for each in read_results(path)]))
-        return
+    for shown, paths in ((table, given.table), (costs, given.costs)):
+        if paths is not None:
+            print(shown([each for path in paths for each in read_results(path)]))
+            return
     done = {(each["set"], each["system"], each["seed"]) for each in read_results(given.out)}
     seeds = [int(seed) for seed in given.seeds.split(",")]
     jobs = [
@@ -218,10 +221,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 def table(results: list[dict[str, Any]]) -> str:
     """A Markdown table: a row for each set, with means over seeds."""
-    by: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for each in results:
-        by[each["set"], each["system"]].append(each)
-    systems = [system for system in ("polyseme", *PEERS) if any(key[1] == system for key in by)]
+    by, systems = by_set_and_system(results)
     head = ["set", "metric", "bar", "baseline", *systems, "seeds", "seconds"]
     rows = [head, ["---"] * len(head)]
     for name, labelled in SETS.items():
@@ -231,11 +231,36 @@ def table(results: list[dict[str, Any]]) -> str:
         seconds = _mean([each["seconds"] for each in own])
         bar = "" if labelled.bar is None else f"{labelled.bar:g}"
         rows.append([name, labelled.metric, bar, _mean(baseline), *cells, str(len(own)), seconds])
+    return _markdown(rows)
+
+
+def costs(results: list[dict[str, Any]]) -> str:
+    """A Markdown table: the processor time of each system, test data included, and its peak memory."""
+    by, systems = by_set_and_system(results)
+    head = ["set", *(f"{system}, {unit}" for unit in ("s", "GB") for system in systems)]
+    rows = [head, ["---"] * len(head)]
+    for name in SETS:
+        runs = [by.get((name, system), []) for system in systems]
+        if any(runs):
+            seconds = [_mean([each["cpu_seconds"] for each in own], ".0f") for own in runs]
+            rows.append([name, *seconds, *(_mean([each["peak_gb"] for each in own]) for own in runs)])
+    return _markdown(rows)
+
+
+def by_set_and_system(results: list[dict[str, Any]]) -> tuple[dict[tuple[str, str], list[dict[str, Any]]], list[str]]:
+    """The results of each set and system, and the systems in the order of their columns."""
+    by: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for each in results:
+        by[each["set"], each["system"]].append(each)
+    return by, [system for system in ("polyseme", *PEERS) if any(key[1] == system for key in by)]
+
+
+def _markdown(rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def _mean(values: list[float]) -> str:
-    return f"{mean(values):.1f}" if values else ""
+def _mean(values: list[float], form: str = ".1f") -> str:
+    return f"{mean(values):{form}}" if values else ""
 
 
 if __name__ == "__main__":
