@@ -45,6 +45,20 @@ def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, precision: 
         assert not found[:, place, length:].any()
 
 
+def test_long_texts_are_read_together() -> None:
+    def blocks(lengths: list[int]) -> list[int]:
+        offsets, done, ends = np.cumsum([0, *lengths]), 0, []
+        while done < len(lengths):
+            done = layer_cache._end_of_block(offsets, done, 1000)
+            ends.append(done)
+        return ends
+
+    assert blocks([10] * 250) == [100, 200, 250]  # a thousand words
+    assert blocks([30] * 250) == [96, 192, 250]  # 96 texts
+    assert blocks([100] * 100) == [40, 80, 100]  # four thousand words
+    assert blocks([9000, 10, 9000]) == [1, 2, 3]
+
+
 def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
     cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     found = cache.batch([2, 0, 2], [(1, 3), (1, 1), (2, 0)])
@@ -89,6 +103,7 @@ def test_without_a_terminal_the_time_that_is_left_is_reported(
     encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(layer_cache, "_AT_A_TIME", 1)
+    monkeypatch.setattr(layer_cache, "_TEXTS", 1)
     monkeypatch.setattr(layer_cache, "_REPORT", 0)
     monkeypatch.setattr(layer_cache, "visible", lambda: False)
     with caplog.at_level("INFO"):
@@ -108,6 +123,7 @@ def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path)
 
 def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyseme.encoders.layer_cache._AT_A_TIME", 1)
+    monkeypatch.setattr("polyseme.encoders.layer_cache._TEXTS", 1)
     embed, asked = Elmo.embed, []
 
     def stop(self: Elmo, sentences: list[list[str]], **options: object) -> list[np.ndarray]:
@@ -167,6 +183,7 @@ def slow(sentences, **options):
 
 encoder.embed = slow
 cache._AT_A_TIME = 30  # words of ten sentences
+cache._TEXTS = 1
 if sys.argv[1] == "no locks":
     lock._acquire = lambda *_: False
 sentences = [["word"] * (1 + number % 5) for number in range(200)]
@@ -182,6 +199,7 @@ assert all(abs(found[:, row, : len(text)].numpy() - expected[row]).max() < 1e-6 
 def test_of_threads_that_come_together_one_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """File locks hold between threads, too, if each opens the file for itself."""
     monkeypatch.setattr(layer_cache, "_AT_A_TIME", 5)
+    monkeypatch.setattr(layer_cache, "_TEXTS", 1)
     documents = [[["word"] * (1 + number % 5)] for number in range(20)]
     computed: list[int] = []
     together = threading.Barrier(3)

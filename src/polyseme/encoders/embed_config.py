@@ -52,7 +52,7 @@ class EmbedConfig(Config):
         None,
         "Words per batch; fewer need less memory.",
         min=1,
-        default_text=f"{BATCH_CPU[0]:,}; {BATCH_CUDA[0]:,} on a GPU",
+        default_text=f"{BATCH_CPU[0]:,}; {BATCH_CUDA[0]:,} on a GPU, and for long texts",
         group="Computing",
     )
     batch_size: int | None = setting(

@@ -37,6 +37,7 @@ from polyseme.text.shards.files import lock_target, temporary_path
 STATES, PROGRESS = "states.npy", "progress.json"
 _NAME = "layers-"
 _AT_A_TIME = 1 << 14  # words between two records of progress
+_TEXTS = 96  # texts between them, if these have at most four times the words: long texts fill batches, too
 _MORE_ON_CUDA = 8  # times as many, for several large batches
 _MAPPED = 1 << 28  # bytes that are read before the mapped pages are given back
 _REPORT = 30  # seconds between two reports, where there is no progress bar
@@ -96,15 +97,15 @@ class LayerCache:
         spans = [(0, int(self._offsets[row + 1] - self._offsets[row])) for row in rows] if spans is None else spans
         layers, dim = self._states.shape[1:]
         longest = max((length for _, length in spans), default=0)
-        out = np.zeros((len(rows), longest, layers, dim), dtype=self._states.dtype)
+        out = np.zeros((layers, len(rows), longest, dim), dtype=self._states.dtype)
         for number, (row, (first, length)) in enumerate(zip(rows, spans, strict=True)):
             begin = self._offsets[row] + first
-            out[number, :length] = self._states[begin : begin + length]
+            out[:, number, :length] = self._states[begin : begin + length].transpose(1, 0, 2)
         self._bytes_read += out.nbytes
         if self._bytes_read > _MAPPED:
             _give_back(self._states)
             self._bytes_read = 0
-        return torch.from_numpy(out).permute(2, 0, 1, 3)
+        return torch.from_numpy(out)
 
 
 def cache_size(words: int, encoder: Encoder, precision: CachePrecision = "fp16") -> int:
@@ -168,7 +169,7 @@ def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, of
     with progress("computing frozen layers", len(documents) - done, "texts") as advance:
         words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
         while done < len(documents):
-            end = max(int(np.searchsorted(offsets, offsets[done] + words, "right")) - 1, done + 1)
+            end = _end_of_block(offsets, done, words)
             _write(states, offsets, done, encoder.embed_documents(documents[done:end], progress=advance))
             states.flush()
             _give_back(states)
@@ -177,6 +178,12 @@ def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, of
             if not visible() and (now := time.monotonic()) - last >= _REPORT and done < len(documents):
                 last, left = now, (now - began) * int(offsets[-1] - offsets[done]) / max(int(offsets[done] - offsets[first]), 1)
                 report(f"layers of {done:,} of {len(documents):,} texts, about {format_duration(left)} left")
+
+
+def _end_of_block(offsets: NDArray[np.int64], done: int, words: int) -> int:
+    """Return where a block of texts ends: before so many words, or for long texts after some texts."""
+    short, long = (int(np.searchsorted(offsets, offsets[done] + limit, "right")) - 1 for limit in (words, 4 * words))
+    return max(short, min(long, done + _TEXTS), done + 1)
 
 
 def _give_back(states: np.ndarray) -> None:

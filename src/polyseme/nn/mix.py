@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.config import MixNorm
+from polyseme.nn.dropout import Dropout
 
 EPSILON = {"words": 1e-5, "bilm": 1e-12, "allennlp": 1e-13}
 
@@ -54,15 +55,16 @@ class Mix(nn.Module):
         start = torch.zeros(layers) if weights is None else torch.tensor(weights, dtype=torch.float32)
         self.weights = nn.Parameter(start, requires_grad=learn)
         self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learn)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, layers: Tensor, mask: Tensor, ends: Tensor | None = None) -> Tensor:
         if len(layers) != len(self.weights):
             raise UsageError(f"got {len(layers)} layers for a mix of {len(self.weights)}")
         if self.norm is not None:
             layers = self._normalise(layers, mask, ends)
-        mixed = torch.tensordot(torch.softmax(self.weights, dim=0), layers, dims=1) * self.gamma
-        return self.dropout(mixed.masked_fill(~mask.unsqueeze(-1), 0.0))
+        mixed = torch.tensordot(torch.softmax(self.weights, dim=0) * self.gamma, layers, dims=1)
+        dropped: Tensor = self.dropout(mixed, mask)
+        return dropped
 
     def penalty(self) -> Tensor:
         """Return the L2 term for a task's loss; on the raw weights, as published."""

@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
+from polyseme.nn.dropout import Dropout
 from polyseme.nn.networks.bcn import Bcn
 from polyseme.tasks.base import as_text, check_texts, joined, to_words
 from polyseme.tasks.classification_config import ClassificationConfig
@@ -74,7 +75,7 @@ class _Bcn(nn.Module):
 
     def __init__(self, config: ClassificationConfig, features: Features, classes: int) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.bcn = Bcn(
             features.width("input"),
             classes,

@@ -165,8 +165,11 @@ class Features(nn.Module):
     # ---- tensors -> vectors
 
     def forward(self, inputs: TextInputs) -> TextVectors:
-        own = F.embedding(inputs.index, self.words(inputs.distinct))  # unlike indexing, its gradient is fast for frequent words
-        own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
+        parts: list[Tensor] = []
+        if self.words.dim:
+            # unlike that of indexing, the gradient of `embedding` is fast for frequent words
+            rows = F.embedding(inputs.index, self.words(inputs.distinct))
+            parts.append(rows.masked_fill(~inputs.mask.unsqueeze(-1), 0.0))
         layers = [each.float() for each in inputs.frozen]
         tuned = self.readers if self.tuned else []
         layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(tuned, inputs.tuned, strict=True)]
@@ -177,8 +180,9 @@ class Features(nn.Module):
         at: dict[str, Tensor] = {}
         for position, mixes in self.mixes.items():
             mixed = [mix(each, inputs.mask) for mix, each in zip(mixes, layers, strict=True)]  # type: ignore[call-overload]
-            at[position] = torch.cat(mixed, dim=-1)
-        at_input = torch.cat([own, at["input"]], dim=-1) if "input" in at else own
+            at[position] = _joined(mixed)
+        parts += [at["input"]] if "input" in at else []
+        at_input = _joined(parts) if parts else torch.zeros(*inputs.mask.shape, 0, device=inputs.mask.device)
         return TextVectors(at_input, at.get("between"), at.get("output"), inputs.mask, inputs.lengths)
 
     def penalty(self) -> Tensor:
@@ -212,6 +216,11 @@ class Features(nn.Module):
 
 def _bytes(word: str) -> int:
     return len(word.encode("utf-8", "ignore"))
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """Concatenate vectors; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim=-1)
 
 
 def _at_least_one_word(layers: Tensor) -> Tensor:

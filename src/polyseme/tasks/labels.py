@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.dropout import Dropout, VariationalDropout
 from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.tasks.classification_config import ClassificationConfig, TableTaskConfig
@@ -111,7 +111,7 @@ class TextPooler(nn.Module):
         inputs = features.width("input")
         self.word_layer = None
         if units := getattr(config, "word_layer", None):
-            self.word_layer = nn.Sequential(nn.Dropout(config.dropout), nn.Linear(inputs, units), nn.ReLU())
+            self.word_layer = nn.Sequential(Dropout(config.dropout), nn.Linear(inputs, units), nn.ReLU())
             inputs = units
         self.poolings = ("mean", "max") if config.pooling == "both" else (config.pooling,)
         self.recurrent = None

@@ -28,6 +28,7 @@ from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.spans import span_scores, span_statistics, spans
 from polyseme.nn.crf import Crf
+from polyseme.nn.dropout import Dropout
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, check_texts
@@ -74,7 +75,7 @@ class Tagging(Task):
         assert config.scheme is not None
         self.scheme: Scheme = config.scheme
         self._ids = {label: number for number, label in enumerate(self.labels)}
-        self.dropout = nn.Dropout(config.dropout)  # without LSTM layers, which have their own
+        self.dropout = Dropout(config.dropout)  # without LSTM layers, which have their own
         self.recurrent = None
         if config.layers:
             self.recurrent = StackedBiLstm(

@@ -29,6 +29,16 @@ def test_by_words_by_hand() -> None:
     assert [len(batch) for batch in batch_by_words([1] * 300)] == [128, 128, 44]
 
 
+def test_long_sentences_share_a_batch() -> None:
+    lengths = [300] * 5 + [90] * 30 + [10] * 100
+    batches = [batch.tolist() for batch in batch_by_words(lengths, words=400, least=16)]
+    sizes = [(len(batch), max(lengths[row] for row in batch)) for batch in batches]
+    long = [(5, 300), (16, 90), (14, 90)]  # up to 1,600 words for at most 16 sentences
+    assert sizes == [*long, (40, 10), (40, 10), (20, 10)]  # short ones are limited as before
+    one_long = batch_by_words([400] + [2] * 60, words=800, least=32)
+    assert [len(batch) for batch in one_long] == [2, 59]  # and do not fill the batch of a long one
+
+
 def test_in_order() -> None:
     assert [batch.tolist() for batch in batch_in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
     assert batch_in_order(0, 3) == []
