@@ -35,6 +35,8 @@ nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_merge_streams = True
 
+smartquotes_action = "qe"  # quotes and ellipses, no dashes: `--json` in running text is an option
+
 html_theme = "furo"
 html_title = "polyseme"
 html_static_path = ["static"]

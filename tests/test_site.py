@@ -66,6 +66,8 @@ def test_the_reference_has_every_option_with_its_default() -> None:
             for option in (each for each in verb.parameters() if not each.argument):
                 assert f"`--{option.name.replace('_', '-')}" in text, (verb.name, option.name)
                 assert option.description() in text
+            in_group = verbs if group else [verb]
+            assert text.count("`--json`\n: Print JSON") == sum(each.json for each in in_group if not each.hidden), verb.name
     assert "[1 or more; default: 50]" in pages["commands/train"] and "polyseme.embed_file(" in pages["api"]
 
 
