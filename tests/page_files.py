@@ -1,4 +1,4 @@
-"""The files that the pages of the documentation name: a tiny model (`my-elmo`; `old-elmo` in migrate), a text and labelled data."""
+"""The files that the pages of the documentation name: tiny models (`my-elmo`, `old-elmo`), a text and labelled data."""
 
 from __future__ import annotations
 
