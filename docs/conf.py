@@ -23,7 +23,7 @@ version = release = polyseme.__version__
 language = "zh_CN" if chinese else "en"
 locale_dirs = ["../locale"]  # Chinese words of the theme
 
-extensions = ["myst_nb", "chinese_search", "english_pages", "mathml", "reference"]
+extensions = ["myst_nb", "chinese_search", "code_lines", "english_pages", "mathml", "reference"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["**/.ipynb_checkpoints"]
 suppress_warnings = ["toc.empty_glob"]  # a course without chapters yet

@@ -45,6 +45,11 @@ QUERIES = {
     "中文分词": "get-started/install",
     "近邻": "get-started/first-steps",
     "freeze": "reference/generated/api",
+    "相似的句子": "how-to/embed",
+    **dict.fromkeys(
+        "内存不足 显存 批大小 学习率 Excel 保存预测结果 类别不平衡 重新开始 早停 可复现 离线 镜像 繁体 怎么引用".split(),
+        "how-to/faq",
+    ),
 }
 """What a reader types, and a page that must be among the results."""
 
