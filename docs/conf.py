@@ -23,7 +23,7 @@ version = release = polyseme.__version__
 language = "zh_CN" if chinese else "en"
 locale_dirs = ["../locale"]  # Chinese words of the theme
 
-extensions = ["myst_nb", "chinese_search", "english_pages", "mathml", "reference"]
+extensions = ["myst_nb", "chinese_search", "code_lines", "english_pages", "mathml", "reference"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["**/.ipynb_checkpoints"]
 suppress_warnings = ["toc.empty_glob"]  # a course without chapters yet
@@ -34,6 +34,8 @@ myst_url_schemes = {"http": None, "https": None, "mailto": None, "site": {"url":
 nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_merge_streams = True
+
+smartquotes_action = "qe"  # quotes and ellipses, no dashes: `--json` in running text is an option
 
 html_theme = "furo"
 html_title = "polyseme"

@@ -1,4 +1,4 @@
-"""The files that the pages of the documentation name: a tiny model `my-elmo`, a text and labelled data."""
+"""The files that the pages of the documentation name: tiny models (`my-elmo`, `old-elmo`), a text and labelled data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ FILES = {
 
 
 def make_files(folder: Path) -> None:
-    write_bilm(folder / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
+    for model in ("my-elmo", "old-elmo"):
+        write_bilm(folder / model, vocabulary=list(VOCABULARY), softmax=True)
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

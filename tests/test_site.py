@@ -45,6 +45,21 @@ QUERIES = {
     "中文分词": "get-started/install",
     "近邻": "get-started/first-steps",
     "freeze": "reference/generated/api",
+    "内存不足": "how-to/faq",
+    "显存": "how-to/faq",
+    "批大小": "how-to/faq",
+    "学习率": "how-to/faq",
+    "Excel": "how-to/faq",
+    "保存预测结果": "how-to/faq",
+    "相似的句子": "how-to/faq",
+    "类别不平衡": "how-to/faq",
+    "重新开始": "how-to/faq",
+    "早停": "how-to/faq",
+    "可复现": "how-to/faq",
+    "离线": "how-to/faq",
+    "镜像": "how-to/faq",
+    "繁体": "how-to/faq",
+    "怎么引用": "how-to/faq",
 }
 """What a reader types, and a page that must be among the results."""
 
@@ -66,6 +81,8 @@ def test_the_reference_has_every_option_with_its_default() -> None:
             for option in (each for each in verb.parameters() if not each.argument):
                 assert f"`--{option.name.replace('_', '-')}" in text, (verb.name, option.name)
                 assert option.description() in text
+            in_group = verbs if group else [verb]
+            assert text.count("`--json`\n: Print JSON") == sum(each.json for each in in_group if not each.hidden), verb.name
     assert "[1 or more; default: 50]" in pages["commands/train"] and "polyseme.embed_file(" in pages["api"]
 
 

@@ -19,7 +19,7 @@ from polyseme.api.public import HOMES
 from polyseme.base.config import Config, Setting, choices_of, hints_of, setting_of
 from polyseme.base.options import options_of
 from polyseme.cli.app import verbs_by_group
-from polyseme.cli.generate import PANELS, Parameter, Verb
+from polyseme.cli.generate import JSON, PANELS, Parameter, Verb
 
 METHODS = {
     "Corpus": ["check", "fingerprint"],
@@ -81,8 +81,12 @@ def _command(verb: Verb, group: str, *, alone: bool) -> str:
     if arguments := [each for each in parameters if each.argument]:
         parts += [f"{level} Arguments", *map(_entry, arguments)]
     options = sorted((each for each in parameters if not each.argument), key=lambda each: PANELS.index(each.declared.group))
-    for panel, members in itertools.groupby(options, key=lambda each: each.declared.group):
-        parts += [f"{level} {panel or 'Options'}", *map(_entry, members)]
+    groups = itertools.groupby(options, key=lambda each: each.declared.group)
+    panels: dict[str | None, list[str]] = {panel: [*map(_entry, members)] for panel, members in groups}
+    if verb.json:
+        panels = {None: [f"`--json`\n: {JSON.annotation.__metadata__[0].help}", *panels.pop(None, [])], **panels}
+    for panel, entries in panels.items():
+        parts += [f"{level} {panel or 'Options'}", *entries]
     return "\n\n".join(filter(None, parts))
 
 

@@ -79,9 +79,10 @@ def perplexity(
 ) -> Perplexity:
     """Measure how well a language model predicts a text that it was not trained on.
 
-    Words are split as in the model's training. Each sentence is read alone from the model's initial state, unless `carry`. Ends
-    of sentences are predicted too, and words outside the vocabulary as the unknown word; their share is reported, since a
-    smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and of both.
+    Words are split as in the model's training. Each sentence is read alone from the model's initial state, unless you give
+    `--carry` (in Python `carry=True`). Ends of sentences are predicted too, and words outside the vocabulary as the unknown
+    word; their share is reported, since a smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss
+    of each direction, and of both.
 
     >>> import polyseme                           # doctest: +SKIP
     >>> polyseme.perplexity("held-out.txt").mean  # doctest: +SKIP

@@ -92,7 +92,7 @@ class Verb:
         ordered = sorted(parameters.values(), key=lambda each: PANELS.index(each.declared.group))
         signature = [parameter.typed() for parameter in ordered]
         if self.json:
-            signature.insert(0, _JSON)
+            signature.insert(0, JSON)
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
         return called
 
@@ -186,7 +186,7 @@ class Parameter:
         return _escaped(f"{self.declared.help} [{shown}]" if shown else self.declared.help)
 
 
-_JSON = inspect.Parameter(
+JSON = inspect.Parameter(
     "json",
     inspect.Parameter.KEYWORD_ONLY,
     default=False,

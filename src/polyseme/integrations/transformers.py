@@ -1,8 +1,8 @@
 """transformers: an ELMo behind the Auto classes, the Trainer and pipelines (extra `transformers`).
 
     import polyseme.integrations.transformers as elmo          # registers the model type "polyseme"
-    elmo.export("en", "my-elmo")                               # a folder of transformers: weights, config, tokenizer
-    AutoTokenizer.from_pretrained("my-elmo"), AutoModelForTokenClassification.from_pretrained("my-elmo", num_labels=9)
+    elmo.export("en", "hf-elmo")                               # a folder of transformers: weights, config, tokenizer
+    AutoTokenizer.from_pretrained("hf-elmo"), AutoModelForTokenClassification.from_pretrained("hf-elmo", num_labels=9)
 
 A token is a word. `input_ids` are the rows of words in the vocabulary (that of the unknown word for all others), and
 `character_ids` (batch, words, characters) what the model reads of their spelling; a model of words alone has none. The begin

@@ -27,7 +27,8 @@ class TaskWordConfig(Config):
 
     enabled: bool = setting(
         True,
-        "Embed words by a table and a character network of the task's own, beside the encoders.",
+        "Embed words by a table and a character network of the task's own, beside the encoders; of classifiers on one encoder "
+        "no, unless given.",
         option="task_embeddings",
         group="Word features",
     )

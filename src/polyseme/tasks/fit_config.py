@@ -26,7 +26,10 @@ class FitConfig(Config):
         group="Training",
     )
     min_steps: int = setting(
-        0, "Minimum number of training steps: small data is passed over more often.", min=0, group="Training"
+        0,
+        "Minimum number of training steps: small data is passed over more often. Without `epochs`, 0 means 100.",
+        min=0,
+        group="Training",
     )
     patience: int | None = setting(
         None,
