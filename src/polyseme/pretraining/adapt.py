@@ -2,7 +2,8 @@
 
 Every ELMo can be adapted, ours or a published one, with or without its output layer. One with an output layer adds the
 frequent words of the text to its vocabulary (`encoders/vocabulary_extension`) and is compared with itself, before and after,
-on held-out text and over the same words. One without gets a new output layer, trained from random weights with the rest.
+on held-out text and over the same words: those of the new vocabulary, and those of the old one. One without gets a new
+output layer, trained from random weights with the rest.
 
 The language model of ULMFiT is adapted as published (Howard and Ruder 2018): the learning rate falls by a factor of 2.6 from
 each layer to the one below (discriminative fine-tuning), under a slanted triangular schedule; the optimizer is AdamW.
@@ -15,7 +16,7 @@ import itertools
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,13 @@ from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.fingerprint import hash_weights
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
+from polyseme.encoders.vocabulary_extension import (
+    add_output_layer,
+    can_extend,
+    extend_vocabulary,
+    require_vocabulary,
+    unknown_shares,
+)
 from polyseme.pretraining.card import CardData
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import NEW_WORDS, ElmoAdaptation, allowed_batchings
@@ -116,6 +123,8 @@ class AdaptationJob(TrainingJob):
         return model
 
     def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        if self._added and self._had_output:
+            objective.old_size = len(self.model.vocabulary) - len(self._added)
         path = self.out / "run" / "before.json"
         before = _scores_before(objective, dev, path, settings, self.run) if self._had_output else None
         return {"before": before, "licence": licence_of(self.model.card)}
@@ -217,8 +226,23 @@ def missing_words(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_cou
 def add_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
     """Add the frequent words of a text to a model's vocabulary, and return them."""
     added = missing_words(shards, require_vocabulary(model), limit=limit, min_count=min_count)
-    extend_vocabulary(model, added)
+    if added:
+        extend_vocabulary(model, added, shares_of_added(shards, require_vocabulary(model), added))
     return added
+
+
+def shares_of_added(shards: Shards, vocabulary: Vocabulary, added: Sequence[str]) -> list[float]:
+    """Return the share of the unknown token's probability for words that a text adds to a vocabulary, by their counts."""
+    counts = dict.fromkeys(added, 0)
+    others, other_words = int(shards.counts[SPECIAL_TOKENS.index("<UNK>")]), 0
+    types = itertools.chain.from_iterable(shards.type_blocks())
+    for word, number in itertools.islice(zip(types, shards.counts.tolist(), strict=True), len(SPECIAL_TOKENS), None):
+        if word in counts:
+            counts[word] += number
+        elif word not in vocabulary:
+            others += number
+            other_words += 1
+    return unknown_shares(list(counts.values()), others, other_words)
 
 
 def type_ids(shards: Shards, model: Ulmfit) -> TypeIds:
