@@ -11,6 +11,7 @@ each layer to the one below (discriminative fine-tuning), under a slanted triang
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
@@ -40,6 +41,7 @@ from polyseme.encoders.vocabulary_extension import (
     unknown_shares,
 )
 from polyseme.pretraining.card import CardData
+from polyseme.pretraining.defaults import FULL_ON_CPU, NEGATIVES_ON_CPU
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import NEW_WORDS, ElmoAdaptation, allowed_batchings
 from polyseme.pretraining.elmo_job import MappedShards, training_data, validation_data
@@ -87,6 +89,7 @@ class AdaptationJob(TrainingJob):
     """The steps of an adaptation that do not depend on the kind of model."""
 
     section = "adaptation"
+    fits_held_out = True
     model: Any = None
     """The model, which is changed in place."""
     _added: tuple[str, ...] = ()
@@ -121,6 +124,15 @@ class AdaptationJob(TrainingJob):
             groups = ", ".join(model.layer_groups())
             raise UsageError(f"{arg('freeze')} leaves nothing to train: freeze fewer of the layer groups {groups}")
         return model
+
+    def trial_model(self, shards: Shards) -> Elmo | Ulmfit:
+        """Build on a copy: the model itself gets its new words once."""
+        model = self.model
+        self.model = copy.deepcopy(model)
+        try:
+            return self.build(shards)
+        finally:
+            self.model = model
 
     def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         if self._added and self._had_output:
@@ -164,7 +176,10 @@ class ElmoAdaptationJob(AdaptationJob):
                 _log.warning("the adaptive output layer of this model takes no new words: none are added")
         elif new_words and not can_extend(self.model):
             raise ConfigError(f"{arg('new_words')} is {new_words}; allowed for a model with an adaptive output layer: 0")
-        return method.resolved(shards.total, self.run, batching=batching, new_words=new_words)
+        changes: dict[str, Any] = {"batching": batching, "new_words": new_words}
+        if method.output is None and method.negatives is None and samples_by_default(self.model, method, shards, self.run):
+            changes["negatives"] = NEGATIVES_ON_CPU
+        return method.replace(**changes).resolved(shards.total, self.run)
 
     def extend(self, shards: Shards) -> list[str]:
         method, model = self.method, self.model
@@ -178,6 +193,14 @@ class ElmoAdaptationJob(AdaptationJob):
 
     def validation_data(self, shards: Shards, held_out: range) -> list[TypeBatch]:
         return validation_data(shards, held_out)
+
+
+def samples_by_default(model: Elmo | Ulmfit, method: ElmoAdaptation, shards: Shards, run: Run) -> bool:
+    """Whether an adaptation trains with a sampled softmax if nothing else is said: on a CPU, for many words."""
+    if run.device.type != "cpu" or not can_extend(model):
+        return False
+    size = min(method.vocabulary_size, len(shards.counts)) if model.vocabulary is None else len(model.vocabulary)
+    return size > FULL_ON_CPU
 
 
 class UlmfitAdaptationJob(AdaptationJob):
