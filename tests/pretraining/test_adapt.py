@@ -272,7 +272,7 @@ def test_batch_and_held_out_text_fit_the_minutes(corpus: Corpus, tmp_path: Path,
         with pytest.raises(PolysemeError, match=rf"minutes=1e-05 is too short.*{said}"):
             job.resolve(shards, range(40), range(40, len(shards)))
     job.method = hurried.replace(dev_size=200)
-    with pytest.raises(PolysemeError, match="make it faster: dev_size=100 output='sampled'$"):
+    with pytest.raises(PolysemeError, match=r"make it faster: dev_size=100 output='sampled'$"):
         job.resolve(shards, range(40), range(40, len(shards)))
 
 
