@@ -59,6 +59,7 @@ from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.resume import plain_settings
 from polyseme.training.trainer import TrainOutput
 
@@ -212,7 +213,11 @@ class UlmfitAdaptationJob(AdaptationJob):
     def resolve_defaults(self, shards: Shards) -> UlmfitAdaptation:
         new_words = NEW_WORDS if self.method.new_words is None else self.method.new_words
         batch_size = self.method.resolved_batch_size(shards.total, self.run)
-        return self.method.replace(batch_size=batch_size, new_words=new_words)
+        changes: dict[str, Any] = {"batch_size": batch_size, "new_words": new_words}
+        many = self.run.device.type == "cpu" and len(require_vocabulary(self.model)) > FULL_ON_CPU
+        if self.method.negatives is None and self.method.train.minutes is not None and many and not has_checkpoint(self.out):
+            changes["negatives"] = NEGATIVES_ON_CPU  # as in pre-training
+        return self.method.replace(**changes)
 
     def extend(self, shards: Shards) -> list[str]:
         return add_words(self.model, shards, self.method.new_words or 0, self.method.min_count)
