@@ -26,7 +26,10 @@ def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
     call = ["adapt", model, "--corpus", text, "--out", tmp_path / "out", "--sentences", "lines", *QUICK]
     result = run(*call)
     assert result.code == 0 and all(line.startswith("epoch ") for line in result.err.splitlines()), result
-    first, added, scores = result.out.splitlines()
+    first, added, scores, old = result.out.splitlines()
+    assert old.startswith("over the old vocabulary: untouched model ") and "added words count as unknown" in old
+    untouched = polyseme.load(model).perplexity([LINES[-1].split()]).mean
+    assert f"untouched model {untouched:,.2f}, after " in old
     assert first.startswith(f"{tmp_path / 'out'}: ") and added == "added 3 words"
     assert scores.startswith("held-out perplexity: before ") and "), after " in scores and scores.count("forward") == 2
     found = polyseme.load(tmp_path / "out")
@@ -68,7 +71,7 @@ def test_no_gain_is_reported(run, text: Path, tmp_path: Path) -> None:
     assert run(*good, "--epochs", "20", "--learning-rate", "0.01").code == 0
     bad = ["adapt", tmp_path / "good", "-c", text, "-o", tmp_path / "bad", "--sentences", "lines"]
     result = run(*bad, "--epochs", "1", "--learning-rate", "3")
-    assert result.code == 0 and f"no better than before: {tmp_path / 'bad'} holds the best" in result.out
+    assert result.code == 0 and f"no better than the untouched model: {tmp_path / 'bad'} holds the best" in result.out
     assert polyseme.load(tmp_path / "bad").output is not None
 
 

@@ -60,7 +60,11 @@ def test_forecast_for_people(run, folder, monkeypatch):
     monkeypatch.setattr(
         forecast, "forecast", lambda *arguments: forecast.Forecast(14_243_307, 625_000_000, 5123.4, 12_001.0, 1_940_000_000)
     )
+    reach = run("corpus", "check", folder, "--size", "small", "--minutes", "0.1").out
+    words = json.loads(run("corpus", "check", folder, "--json").out)["words"]
+    assert f"about {5123.4 * 6 / words:.2g}" in next(line for line in reach.splitlines() if line.startswith("training epochs"))
     shown = run("corpus", "check", folder, "--size", "small", "--device", "cpu").out
+    assert "training epochs" not in shown
     for name, value in {
         "parameters": "14,243,307",
         "training speed": "about 5,123 words per second",
@@ -70,6 +74,10 @@ def test_forecast_for_people(run, folder, monkeypatch):
     }.items():
         assert any(line.startswith(name) and line.endswith(value) for line in shown.splitlines()), name
     assert "training" not in run("corpus", "check", folder).out.replace("for training", "")
+    assert "give either --epochs or --minutes" in one_sentence(
+        run("corpus", "check", folder, "--size", "tiny", "--epochs", 2, "--minutes", 2), 2
+    )
+    assert "add --size" in one_sentence(run("corpus", "check", folder, "--minutes", 2), 2)
     assert "add --size" in one_sentence(run("corpus", "check", folder, "--epochs", 2), 2)
     (folder / "a.txt").write_text("\n")
     assert run("corpus", "check", folder, "--size", "small").code == 1

@@ -81,10 +81,70 @@ def test_modules_by_another_name_and_what_has_no_replacement(tmp_path: Path) -> 
         "import allennlp.modules",
     ]
     assert found.notes == [
+        "line 1: Embedding of allennlp.modules has no replacement",
+        "line 2: get_text_field_mask has no replacement: Elmo of polyseme.compat.allennlp returns the mask of the words",
         "line 3: ElmoTokenEmbedder has no replacement: use polyseme.compat.allennlp.Elmo with num_output_representations=1",
         "line 4: bilm.training has no replacement: train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint as it "
         "is, without dump_weights",
+        "line 5: import allennlp.modules has no replacement: nothing uses allennlp here, so remove it",
     ]
+
+
+def test_dotted_names_of_a_package(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text(
+        "import allennlp, flair\n"
+        "import allennlp.modules as modules, bilm as b\n"
+        "e = allennlp.modules.elmo.Elmo.from_params(options, weights, 1)\n"
+        "m = allennlp.nn.util.get_mask(modules.elmo.batch_to_ids(text)); print(allennlp.__version__)\n"
+        "f = flair.embeddings.ELMoEmbeddings(), flair.data.Sentence('a')\n"
+        "g = b.data.Batcher('v', 50), b.Batcher, b.training.train\n"
+        "h = importlib.import_module('allennlp.modules.elmo')\n",
+    )
+    found = polyseme.migrate(path, write=True)
+    assert path.read_text().splitlines() == [
+        "import polyseme.compat.allennlp; import allennlp",
+        "import polyseme.compat.flair; import flair",
+        "import polyseme.compat.allennlp",
+        "from polyseme.compat import bilm as b",
+        "e = polyseme.compat.allennlp.Elmo.from_params(options, weights, 1)",
+        "m = allennlp.nn.util.get_mask(polyseme.compat.allennlp.batch_to_ids(text)); print(allennlp.__version__)",
+        "f = polyseme.compat.flair.ELMoEmbeddings(), flair.data.Sentence('a')",
+        "g = b.Batcher('v', 50), b.Batcher, b.training.train",
+        "h = importlib.import_module('allennlp.modules.elmo')",
+    ]
+    assert found.notes == [
+        "line 1: import allennlp stays for the uses that have no replacement: remove it with them",
+        "line 4: allennlp.__version__ has no replacement",
+        "line 4: allennlp.nn.util.get_mask has no replacement",
+        "line 6: bilm.training.train has no replacement: train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint "
+        "as it is, without dump_weights",
+        "line 7: allennlp.modules.elmo is imported by name: use polyseme.compat.allennlp",
+    ]
+
+
+def test_what_a_newcomer_found_missing(tmp_path: Path) -> None:
+    """Imports that stay are listed, though nothing changes."""
+    path = tmp_path / "old.py"
+    path.write_text(
+        "import allennlp\n"
+        "from allennlp.data.token_indexers import ELMoTokenCharactersIndexer\n"
+        "from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder\n"
+        "from allennlp.data import Vocabulary\n",
+    )
+    found = polyseme.migrate(path)
+    assert str(found).splitlines() == [
+        f"{path}: nothing to change that has a replacement",
+        "left to do by hand:",
+        "line 1: import allennlp has no replacement: nothing uses allennlp here, so remove it",
+        "line 2: ELMoTokenCharactersIndexer has no replacement: batch_to_ids of polyseme.compat.allennlp gives the character "
+        "ids of sentences",
+        "line 3: BasicTextFieldEmbedder has no replacement: call polyseme.compat.allennlp.Elmo with the ids of batch_to_ids",
+        "line 4: Vocabulary of allennlp.data has no replacement",
+    ]
+    path.write_text("import allennlp\ne = allennlp.modules.elmo.Elmo('a', 'b', 1)\n")
+    assert polyseme.migrate(path, write=True).notes == []
+    assert path.read_text() == "import polyseme.compat.allennlp\ne = polyseme.compat.allennlp.Elmo('a', 'b', 1)\n"
 
 
 def test_other_modules_of_the_hub_stay(tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
-from polyseme.encoders.vocabulary_extension import add_output_layer, extend_vocabulary
+from polyseme.encoders.vocabulary_extension import (
+    add_output_layer,
+    extend_vocabulary,
+    unknown_log_probs,
+    unknown_shares,
+)
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
@@ -62,6 +67,30 @@ def test_the_unknown_word_shares_its_probability(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MODELS)
+def test_shares_of_the_unknown_word(kind: str) -> None:
+    model = MODELS[kind]()
+    states = torch.randn(50, 8, dtype=torch.float64)
+    old = model.double().output(states)  # type: ignore[misc]
+    extend_vocabulary(model, NEW, [0.04, 0.03, 0.02, 0.01])
+    new = model.output(states)  # type: ignore[misc]
+    size, unknown = old.shape[1], 2
+    others = [row for row in range(size) if row != unknown]
+    torch.testing.assert_close(new[:, others], old[:, others], rtol=1e-12, atol=1e-14)
+    shares = (new[:, [unknown, *range(size, size + len(NEW))]] - old[:, unknown, None]).exp()
+    torch.testing.assert_close(
+        shares, torch.tensor([0.9, 0.04, 0.03, 0.02, 0.01]).double().expand_as(shares), rtol=1e-6, atol=0
+    )
+    merged = unknown_log_probs(model.output, states, unknown, size, numbers=60)  # type: ignore[arg-type]
+    torch.testing.assert_close(merged, old[:, unknown], rtol=1e-12, atol=1e-12)
+
+
+def test_rare_words_leave_much_to_the_unknown_token() -> None:
+    shares = unknown_shares([6, 2], others=10, other_words=10)  # as in Witten and Bell: 18 tokens and 12 types
+    assert shares == [0.2, 2 / 30]
+    assert sum(unknown_shares([1], others=0, other_words=0)) == 0.5
+
+
+@pytest.mark.parametrize("kind", MODELS)
 def test_vectors_stay_and_the_folder_holds_it(kind: str, tmp_path: Path) -> None:
     model = MODELS[kind]()
     texts = [*sentences(5), ["the", *NEW, "cat"]]
@@ -107,6 +136,9 @@ def test_mistakes() -> None:
         extend_vocabulary(elmo(output=True), ["new", "new"])
     with pytest.raises(PolysemeError, match="no vocabulary"):
         extend_vocabulary(elmo(), ["new"])
+    for wrong in ([0.1], [0.5, 0.5], [0.0, 0.1]):
+        with pytest.raises(UsageError, match=r"shares are . numbers for 2 words; give a positive one each, below 1 in sum"):
+            extend_vocabulary(elmo(output=True), ["new", "newer"], wrong)
     clusters = elmo(output=True)
     clusters.output = AdaptiveSoftmax(len(vocabulary()), 8)
     with pytest.raises(PolysemeError, match="adaptive output layer cannot be extended: set new_words to 0"):

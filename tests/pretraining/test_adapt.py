@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,8 @@ from polyseme.encoders.vocabulary_extension import extend_vocabulary
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
-from polyseme.pretraining.adapt import adapt, fingerprint, missing_words
+from polyseme.pretraining.adapt import ElmoAdaptationJob, adapt, add_words, fingerprint, missing_words
+from polyseme.pretraining.defaults import NEGATIVES_ON_CPU
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import ElmoAdaptation, ElmoPretraining, allowed_batchings
 from polyseme.pretraining.elmo_job import MappedShards, build
@@ -87,7 +90,11 @@ def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytes
     assert set(adapted.added) == new and len(adapted.added) == len(new) and len(old) == 8
     assert ("takes no new words: none are added" in caplog.text) is (kind == "adaptive")
     if kind != "adaptive":
-        extend_vocabulary(expected, adapted.added)
+        untouched = expected.perplexity(held_out(LINES)).mean
+        assert adapted.before is not None and adapted.before["old_vocabulary"] == pytest.approx(untouched, rel=1e-5)
+        counts = Counter(word for line in LINES for word in line.split())
+        tokens = sum(counts[word] for word in adapted.added)  # no word of the text stays unknown
+        extend_vocabulary(expected, adapted.added, [counts[word] / (tokens + len(new)) for word in adapted.added])
     said = expected.perplexity(held_out(LINES))
     assert adapted.before is not None
     assert adapted.before["perplexity"] == pytest.approx(said.mean, rel=1e-5)
@@ -101,6 +108,7 @@ def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytes
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert f"| words added | {len(new)} |" in card and "| adapted from | start |" in card and str(tmp_path) not in card
     assert f"Before training it was {said.mean:,.2f} (forward {said.forward:,.2f}" in card
+    assert ("With the added words counted as unknown, it is " in card) is (kind != "adaptive")
 
 
 class Stopping:
@@ -205,6 +213,67 @@ def test_batchings_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="negatives=7 needs output='sampled', not full"):
         ElmoAdaptation(output="full", negatives=7)
     assert ElmoAdaptation.from_dict(CONFIG.to_dict()) == CONFIG
+
+
+def test_words_of_other_text_stay_as_likely_as_they_were(tmp_path: Path) -> None:
+    """Many rare words are added: what other text has, known and unknown words, is hardly less likely at once."""
+    rare = [f"{name}{number}" for number in range(40) for name in ("ron", "lisa")]
+    lines = ["the cat of the river"] * 200 + [f"the {name} of {name}" for name in rare] + [f"once{n} ." for n in range(400)]
+    other = [line.split() for line in ("the unheard of the cat", "a river , a bank .", "unseen") * 10]
+    untouched = elmo(output=True).perplexity(other).mean
+    model = elmo(output=True)
+    shards = MappedShards(Shards.build(text_of(lines, tmp_path), tmp_path / "s"), model.config)
+    added = add_words(model, shards, 10_000, 2)
+    assert len(added) == 80
+    assert untouched < model.perplexity(other).mean < 1.05 * untouched  # a sixth are unknown; equal parts: 2.08 times
+    known = [["the", "cat", "of", "a", "bank"], ["the", "river", "."]]
+    assert model.perplexity(known).mean == pytest.approx(elmo(output=True).perplexity(known).mean, rel=1e-4)
+    new, before = model.log_probs([["the", "lisa7"]])[0], elmo(output=True).log_probs([["the", "lisa7"]])[0]
+    share = 2 / (160 + 400 + 80 + 400)  # tokens and types that the vocabulary lacked
+    assert new.forward[1] - before.forward[1] == pytest.approx(math.log(share), abs=1e-4)
+
+
+def resolving(corpus: Corpus, folder: Path, config: ElmoAdaptation) -> tuple[ElmoAdaptationJob, Shards]:
+    job = ElmoAdaptationJob(config, corpus, Run(device=torch.device("cpu")), folder / "out")
+    job.model = elmo(output=True)
+    return job, job.encode_text()
+
+
+def test_on_a_cpu_many_words_are_sampled(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, shards = resolving(corpus, tmp_path, CONFIG)
+    assert job.resolve_defaults(shards).output == "full"  # of 21 words
+    monkeypatch.setattr("polyseme.pretraining.adapt.FULL_ON_CPU", 20)
+    found = job.resolve_defaults(shards)
+    assert (found.output, found.negatives) == ("sampled", NEGATIVES_ON_CPU)
+    job.method = CONFIG.replace(output="full")
+    assert job.resolve_defaults(shards).output == "full"
+    job.model.output = AdaptiveSoftmax(21, 8)
+    job.method = CONFIG
+    assert job.resolve_defaults(shards).output == "full"
+
+
+def test_batch_and_held_out_text_fit_the_minutes(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.pretraining.job._EVALUATED", 1e-9)
+    monkeypatch.setattr("polyseme.pretraining.job._FEWEST", 4)
+    open_batch = CONFIG.replace(batch_words=None, train=TrainConfig(minutes=0.5, optim=FAST.optim))
+    job, shards = resolving(corpus, tmp_path, open_batch)
+    job.resolve(shards, range(40), range(40, len(shards)))
+    assert job.method.dev_size == 4 and job.split(shards)[1] == range(len(shards) - 4, len(shards))
+    assert job.method.batch_words is not None and job.method.batch_words <= 256
+    assert len(job.model.vocabulary or ()) == 21  # only a copy got new words
+    job.method = open_batch.replace(dev_size=30, batch_words=64)
+    job.resolve(shards, range(40), range(40, len(shards)))
+    assert (job.method.dev_size, job.method.batch_words) == (30, 64)
+    hurried = open_batch.replace(train=open_batch.train.replace(minutes=1e-5))
+    for job.method, said in (
+        (hurried, "make it faster: output='sampled'$"),
+        (hurried.replace(output="sampled"), "smaller model$"),
+    ):
+        with pytest.raises(PolysemeError, match=rf"minutes=1e-05 is too short.*{said}"):
+            job.resolve(shards, range(40), range(40, len(shards)))
+    job.method = hurried.replace(dev_size=200)
+    with pytest.raises(PolysemeError, match=r"make it faster: dev_size=100 output='sampled'$"):
+        job.resolve(shards, range(40), range(40, len(shards)))
 
 
 def test_which_words_join(tmp_path: Path) -> None:

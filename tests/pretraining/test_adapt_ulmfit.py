@@ -17,7 +17,7 @@ from polyseme.base.errors import UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import extend_vocabulary
-from polyseme.pretraining.adapt import adapt, type_ids
+from polyseme.pretraining.adapt import UlmfitAdaptationJob, adapt, type_ids
 from polyseme.pretraining.ulmfit import UlmfitObjective
 from polyseme.pretraining.ulmfit_config import UlmfitAdaptation, slanted_optim
 from polyseme.text.corpus import Corpus
@@ -69,6 +69,17 @@ def test_better_after_than_before(corpus: Corpus, tmp_path: Path) -> None:
     assert polyseme.load(tmp_path / "out").embed(["the stent"])[0].shape[1] == 2
     with pytest.raises(UsageError, match="is the model to adapt"):
         adapt(model, corpus, tmp_path / "out", CONFIG, Run(seed=1))
+
+
+def test_minutes_on_a_cpu(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.pretraining.adapt.FULL_ON_CPU", 5)
+    job = UlmfitAdaptationJob(CONFIG, corpus, Run(device=torch.device("cpu")), tmp_path / "out")
+    job.model, shards = ulmfit(), job.encode_text()
+    assert job.resolve_defaults(shards).negatives is None
+    job.method = CONFIG.replace(train=TrainConfig(minutes=0.5, optim=slanted_optim()))
+    job.resolve(shards, *job.split(shards))
+    assert job.method.negatives == 1024 and job.method.batch_size is not None and job.method.dev_size is None
+    assert "stent" not in job.model.vocabulary
 
 
 def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:

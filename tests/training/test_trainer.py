@@ -305,6 +305,14 @@ def test_minutes_by_hand() -> None:
         budget_from_minutes(TrainConfig(minutes=1), Timing(step=60.0, evaluation=0.0, spent=1.0))
 
 
+def test_short_minutes_are_refused_after_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Slow.clock = Clock()
+    monkeypatch.setattr("polyseme.training.step_runner.time", Slow.clock)
+    with pytest.raises(PolysemeError, match=r"minutes=0\.004 is too short: .* take 0\.0056 minutes or more; give more minutes"):
+        fit(tmp_path, Slow(), minutes=0.004)  # 0.24 s; two steps to measure and one to train
+    assert Slow.clock.now == pytest.approx(0.2)
+
+
 def test_budgets(tmp_path: Path) -> None:
     assert fit(tmp_path / "epochs", epochs=1.5).words == 400  # 390 of 260 a pass, 20 a step
     assert fit(tmp_path / "words", words=95).words == 100

@@ -37,6 +37,9 @@ ModelSize = Annotated[
     ),
 ]
 Epochs = Annotated[float | None, Setting(help="Passes over the text.", min=0, default_text="10", group="Forecast")]
+Minutes = Annotated[
+    float | None, Setting(help="Training time, in place of epochs: says how far it gets.", above=0, group="Forecast")
+]
 ForecastDevice = Annotated[
     str | None, Setting(help="cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Forecast")
 ]
@@ -74,6 +77,8 @@ class CorpusCheck:
     source: str
     skip_bad_lines: bool = False
     """Whether training would skip the lines that it cannot read."""
+    minutes: float | None = None
+    """The minutes of the forecast, where it is not for epochs."""
 
     @property
     def problem(self) -> str | None:
@@ -103,7 +108,12 @@ class CorpusCheck:
         about = "" if self.report.exact else "about "
         rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
         rows |= {"empty_files": len(self.report.empty_files), "encoded_bytes": f"about {self.report.encoded_bytes:,}"}
-        return rows | ({} if self.forecast is None else _forecast_rows(self.forecast))
+        if self.forecast is None:
+            return rows
+        rows |= _forecast_rows(self.forecast)
+        if self.minutes is not None:
+            rows["training_epochs"] = f"about {self.forecast.words_per_second * 60 * self.minutes / self.report.words:.2g}"
+        return rows
 
 
 def _forecast_rows(forecast: Forecast) -> dict[str, Any]:
@@ -124,6 +134,7 @@ def check_corpus(
     *,
     size: ModelSize = None,
     epochs: Epochs = None,
+    minutes: Minutes = None,
     device: ForecastDevice = None,
     text: TextConfig,
     engine: TextEngineConfig,
@@ -132,15 +143,19 @@ def check_corpus(
 
     Exits with 1 if training could not read it: a line that is not UTF-8, or no words at all.
     """
-    if size is None and (epochs is not None or device is not None):
-        raise UsageError(f"{arg('epochs')} and {arg('device')} are for the forecast of a training: add {arg('size')}")
+    if size is None and any(given is not None for given in (epochs, minutes, device)):
+        names = f"{arg('epochs')}, {arg('minutes')} and {arg('device')}"
+        raise UsageError(f"{names} are for the forecast of a training: add {arg('size')}")
+    if epochs is not None and minutes is not None:
+        raise UsageError(f"give either {arg('epochs')} or {arg('minutes')}")
     from polyseme.base.progress import progress
 
     files = [source] if isinstance(source, str | Path) else source
     with progress("checking", unit="words") as advance:
         report = open_text(files, text, engine=text_engine(engine)).check(advance)  # type: ignore[arg-type]
-    forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
-    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)
+    budget = {"epochs": 10.0 if epochs is None else epochs} if minutes is None else {"minutes": minutes}
+    forecast = _forecast(report, size, budget, device) if size is not None and report.words else None
+    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines, minutes)
 
 
 def text_options() -> dict[str, Option]:
@@ -165,12 +180,12 @@ def text_engine(config: TextEngineConfig) -> TextEngine | None:
     return EngineChunkMap(make_engine(config))
 
 
-def _forecast(report: CorpusReport, size: str, epochs: float | None, device: str | None) -> Forecast:
+def _forecast(report: CorpusReport, size: str, budget: dict[str, float], device: str | None) -> Forecast:
     from polyseme.base.run import Run
     from polyseme.pretraining.forecast import forecast
     from polyseme.pretraining.methods import configure_method
 
-    config: Any = configure_method("elmo", {"size": size, "epochs": 10.0 if epochs is None else epochs})
+    config: Any = configure_method("elmo", {"size": size, **budget})
     run = Run.from_environment(device=device)
     return forecast(config, report.words, report.distinct_words, report.sentences, run)
 

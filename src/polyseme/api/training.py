@@ -122,7 +122,8 @@ def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel,
     Takes any ELMo that polyseme loads, or the language model of ULMFiT. An ELMo without an output layer gets a new one. The
     layers of ULMFiT have different learning rates under a slanted triangular schedule, as published. The folder has the best
     model so far at any time, and the same command resumes after a stop. Perplexities before and after are over the full
-    vocabulary, the added words included, on the last hundredth of the text. `polyseme convert` turns an ELMo back into
+    vocabulary, the added words included, on the last hundredth of the text; a second pair compares the adapted model with the
+    untouched one, over the old vocabulary. `polyseme convert` turns an ELMo back into
     bilm-tf's files.
     """
     result, run = _adapt(model, corpus, out, settings)

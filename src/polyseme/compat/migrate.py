@@ -1,7 +1,8 @@
 """`polyseme migrate script.py`: change the imports of old ELMo libraries to those of `polyseme.compat`, and nothing else.
 
 Statements are found by Python's own parser and replaced where they stand, so the rest of a file stays as it is to the byte.
-What an import line cannot do (sessions of TensorFlow, names without a replacement) is listed with its line. Notebooks are
+What is left to do by hand is listed with its line: every use of an old library that has no replacement, and sessions of
+TensorFlow. Notebooks are
 read too.
 """
 
@@ -18,7 +19,8 @@ from typing import Annotated, Any
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError
-from polyseme.compat.old_names import ADVICE, HUB, MODULES, SESSIONS, SHARED, WHOLE
+from polyseme.compat.old_names import HUB, MODULES, ROOTS, SESSIONS, WHOLE
+from polyseme.compat.old_uses import OldUses, dotted, dynamic_notes, from_notes, import_notes, is_replaced
 from polyseme.compat.script_file import ScriptFile
 
 Script = Annotated[FilePath, Setting(help="Python file or notebook (.ipynb) that uses an old ELMo library.", metavar="SCRIPT")]
@@ -40,10 +42,11 @@ class Migration:
         return {"path": str(self.path), "diff": self.diff, "notes": self.notes, "written": self.written}
 
     def __str__(self) -> str:
+        by_hand = ["left to do by hand:", *self.notes] if self.notes else []
         if not self.diff:
-            return "\n".join([f"{self.path}: nothing to change", *self.notes])
+            return "\n".join([f"{self.path}: nothing to change{' that has a replacement' if self.notes else ''}", *by_hand])
         done = f"{self.path} is changed" if self.written else "nothing is written yet: --write changes the file"
-        return "\n".join([self.diff, *self.notes, done])
+        return "\n".join([self.diff, *by_hand, done])
 
 
 def migrate(script: Script, *, write: Write = False) -> Migration:
@@ -60,10 +63,11 @@ def migrate(script: Script, *, write: Write = False) -> Migration:
     path = Path(script).expanduser()
     source = ScriptFile.read(path)
     whole, notes, changed = source.text, list[str](), list[str]()
-    for cell, first in source.numbered():
-        tree = source.parse(cell, first)
-        changed.append(_replaced(cell, list(_changes(tree, whole))))
-        notes += _notes(tree, whole, first)
+    trees = [source.parse(cell, first) for cell, first in source.numbered()]
+    uses = OldUses.of(trees)
+    for (cell, first), tree in zip(source.numbered(), trees, strict=True):
+        changed.append(_replaced(cell, list(_changes(tree, uses, whole))))
+        notes += _notes(tree, uses, whole, first)
     after = source.with_cells(changed)
     diff = "\n".join(
         difflib.unified_diff(whole.splitlines(), after.text.splitlines(), f"{path} (before)", f"{path} (after)", lineterm="")
@@ -73,14 +77,13 @@ def migrate(script: Script, *, write: Write = False) -> Migration:
     return Migration(path, diff, notes, bool(write and diff))
 
 
-def _changes(tree: ast.Module, whole: str) -> Iterator[tuple[ast.stmt | ast.expr, list[str]]]:
+def _changes(tree: ast.Module, uses: OldUses, whole: str) -> Iterator[tuple[ast.stmt | ast.expr, list[str]]]:
     """Nodes and the statements (or the expression) that replace them."""
-    plain: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             target, names = MODULES.get(node.module or "", ("", frozenset()))
             ours = [alias for alias in node.names if alias.name in names]
-            parts = [alias for alias in node.names if alias not in ours and _is_replaced(f"{node.module}.{alias.name}")]
+            parts = [alias for alias in node.names if alias not in ours and is_replaced(f"{node.module}.{alias.name}")]
             rest = [alias for alias in node.names if alias not in ours and alias not in parts]
             new = [ast.unparse(ast.ImportFrom(node.module, rest, 0))] if rest else []
             new += [ast.unparse(ast.ImportFrom(f"polyseme.compat.{target}", ours, 0))] if ours else []
@@ -90,30 +93,34 @@ def _changes(tree: ast.Module, whole: str) -> Iterator[tuple[ast.stmt | ast.expr
             if ours or parts:
                 yield node, new
         elif isinstance(node, ast.Import):
-            new = [_import(alias, whole) for alias in node.names]
-            plain |= {alias.name for alias, each in zip(node.names, new, strict=True) if each and not alias.asname}
+            new = [_import(alias, uses, whole) for alias in node.names]
             if any(new):
                 old = [f"import {ast.unparse(alias)}" for alias in node.names]
                 yield node, [made or before for made, before in zip(new, old, strict=True)]
-    for node in ast.walk(tree):  # allennlp.commands.elmo.ElmoEmbedder, after `import allennlp.commands.elmo`
-        if isinstance(node, ast.Attribute) and "." in (name := _dotted(node)) and name in plain:
-            yield node, [f"polyseme.compat.{MODULES[name][0]}"]
+    for use, text in uses.uses(tree):  # allennlp.commands.elmo.ElmoEmbedder, after `import allennlp`
+        if text:
+            yield use, [text]
 
 
-def _import(alias: ast.alias, whole: str) -> str:
+def _import(alias: ast.alias, uses: OldUses, whole: str) -> str:
     """The statement for one name of `import a, b as c`; empty: it stays."""
     if alias.name == HUB and _only_elmo(whole):
         return f"from polyseme.compat import {WHOLE[HUB]} as {alias.asname or HUB}"
     if alias.name in WHOLE and alias.name != HUB:
         return f"from polyseme.compat import {WHOLE[alias.name]}" + (f" as {alias.asname}" if alias.asname else "")
-    if "." in alias.name and _is_replaced(alias.name):
+    if "." in alias.name and is_replaced(alias.name):
         return f"import polyseme.compat.{MODULES[alias.name][0]}" + (f" as {alias.asname}" if alias.asname else "")
+    root = alias.name.partition(".")[0]
+    local = alias.asname or root
+    if root in ROOTS and local in uses.found:  # import allennlp, of which some uses have a replacement
+        compat = f"import polyseme.compat.{_target(root)}"
+        return f"{compat}; import {ast.unparse(alias)}" if local in uses.kept else compat
     return ""
 
 
-def _is_replaced(module: str) -> bool:
-    """Whether a module has a replacement as a whole."""
-    return module in MODULES and module not in SHARED
+def _target(package: str) -> str:
+    """The module of `polyseme.compat` for a package."""
+    return next(target for module, (target, _) in MODULES.items() if module.partition(".")[0] == package)
 
 
 def _only_elmo(whole: str) -> bool:
@@ -122,38 +129,25 @@ def _only_elmo(whole: str) -> bool:
     return bool(re.search("elmo", whole, re.I)) and all("elmo" in each.lower() for each in named)
 
 
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else "?"
-
-
-def _missing(module: str, names: list[str]) -> Iterator[str]:
-    """What an import names that has no replacement."""
-    for name in (module, *names):
-        if name in ADVICE:
-            yield f"{name} has no replacement: {ADVICE[name]}"
-    if _is_replaced(module):
-        known = MODULES[module][1]
-        rest = [name for name in names if name not in known and not _is_replaced(f"{module}.{name}")]
-        if rest:
-            yield f"{', '.join(rest)} of {module} has no replacement"
-
-
-def _notes(tree: ast.Module, whole: str, first: int) -> Iterator[str]:
-    """What import lines cannot change."""
+def _notes(tree: ast.Module, uses: OldUses, whole: str, first: int) -> Iterator[str]:
+    """What import lines cannot change, in the order of the lines."""
     graph = re.search(rf"\b(?:bilm|{HUB}|polyseme\.compat)\b", whole) is not None
-    for node in sorted((each for each in ast.walk(tree) if hasattr(each, "lineno")), key=lambda each: each.lineno):
-        line = f"line {first + node.lineno}"
+    found = list(uses.notes(tree))
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield from (f"{line}: {note}" for note in _missing(node.module or "", [alias.name for alias in node.names]))
-        elif isinstance(node, ast.Import) and any(alias.name == HUB for alias in node.names) and not _only_elmo(whole):
-            yield f"{line}: {HUB} stays, because the script loads other modules too: use polyseme.compat.tfhub for its ELMo"
-        elif graph and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = _dotted(node.func)
-            if node.func.attr in SESSIONS or re.search(r"\bsess(?:ion)?\.run$", name):
-                advice = SESSIONS.get(node.func.attr, "there is no session: call the model with the data itself")
-                yield f"{line}: {name}: {advice}"
+            found += [(node.lineno, note) for note in from_notes(node, elmo=re.search("elmo", whole, re.I) is not None)]
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, note) for note in import_notes(node, uses, _only_elmo(whole))]
+        elif isinstance(node, ast.Call):
+            found += [(node.lineno, note) for note in [*dynamic_notes(node), *(_session_notes(node) if graph else ())]]
+    return (f"line {first + line}: {note}" for line, note in sorted(found, key=lambda each: each[0]))
+
+
+def _session_notes(node: ast.Call) -> Iterator[str]:
+    """What to do with a call of TensorFlow 1 around an old model."""
+    name = dotted(node.func)
+    if isinstance(node.func, ast.Attribute) and (node.func.attr in SESSIONS or re.search(r"\bsess(?:ion)?\.run$", name)):
+        yield f"{name}: {SESSIONS.get(node.func.attr, 'there is no session: call the model with the data itself')}"
 
 
 def _replaced(code: str, changes: list[tuple[ast.stmt | ast.expr, list[str]]]) -> str:

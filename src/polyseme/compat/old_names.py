@@ -41,9 +41,19 @@ SHARED = frozenset(
     | {"flair.embeddings.legacy", "flair.embeddings.token"}
 )
 """Modules that have much besides ELMo: what else a script imports from them stays, and they are not replaced as a whole."""
+PACKAGES = frozenset({"allennlp", "allennlp_models", "bilm", "bio_embeddings", "elmoformanylangs", "simple_elmo"})
+"""Packages that are no longer maintained: whatever a script still uses of them is listed."""
+ROOTS = PACKAGES | {"flair"}
+"""Packages whose uses may have a replacement."""
 ADVICE = {
     "bilm.training": "train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint as it is, without dump_weights",
     "ElmoTokenEmbedder": "use polyseme.compat.allennlp.Elmo with num_output_representations=1",
+    "ELMoTokenCharactersIndexer": "batch_to_ids of polyseme.compat.allennlp gives the character ids of sentences",
+    "BasicTextFieldEmbedder": "call polyseme.compat.allennlp.Elmo with the ids of batch_to_ids",
+    "TextFieldEmbedder": "call polyseme.compat.allennlp.Elmo with the ids of batch_to_ids",
+    "_ElmoCharacterEncoder": "layer 0 of polyseme.load(...).embed(sentences) is its output",
+    "get_text_field_mask": "Elmo of polyseme.compat.allennlp returns the mask of the words",
+    "sort_batch_by_length": "torch.nn.utils.rnn.pack_padded_sequence sorts with enforce_sorted=False",
 }
 """Modules and classes without a replacement, and what to do instead."""
 SESSIONS = {

@@ -2,7 +2,8 @@
 
 Every ELMo can be adapted, ours or a published one, with or without its output layer. One with an output layer adds the
 frequent words of the text to its vocabulary (`encoders/vocabulary_extension`) and is compared with itself, before and after,
-on held-out text and over the same words. One without gets a new output layer, trained from random weights with the rest.
+on held-out text and over the same words: those of the new vocabulary, and those of the old one. One without gets a new
+output layer, trained from random weights with the rest.
 
 The language model of ULMFiT is adapted as published (Howard and Ruder 2018): the learning rate falls by a factor of 2.6 from
 each layer to the one below (discriminative fine-tuning), under a slanted triangular schedule; the optimizer is AdamW.
@@ -10,12 +11,13 @@ each layer to the one below (discriminative fine-tuning), under a slanted triang
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +33,15 @@ from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.fingerprint import hash_weights
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
+from polyseme.encoders.vocabulary_extension import (
+    add_output_layer,
+    can_extend,
+    extend_vocabulary,
+    require_vocabulary,
+    unknown_shares,
+)
 from polyseme.pretraining.card import CardData
+from polyseme.pretraining.defaults import FULL_ON_CPU, NEGATIVES_ON_CPU
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import NEW_WORDS, ElmoAdaptation, allowed_batchings
 from polyseme.pretraining.elmo_job import MappedShards, training_data, validation_data
@@ -50,6 +59,7 @@ from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.resume import plain_settings
 from polyseme.training.trainer import TrainOutput
 
@@ -80,6 +90,7 @@ class AdaptationJob(TrainingJob):
     """The steps of an adaptation that do not depend on the kind of model."""
 
     section = "adaptation"
+    fits_held_out = True
     model: Any = None
     """The model, which is changed in place."""
     _added: tuple[str, ...] = ()
@@ -115,7 +126,18 @@ class AdaptationJob(TrainingJob):
             raise UsageError(f"{arg('freeze')} leaves nothing to train: freeze fewer of the layer groups {groups}")
         return model
 
+    def trial_model(self, shards: Shards) -> Elmo | Ulmfit:
+        """Build on a copy: the model itself gets its new words once."""
+        model = self.model
+        self.model = copy.deepcopy(model)
+        try:
+            return self.build(shards)
+        finally:
+            self.model = model
+
     def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        if self._added and self._had_output:
+            objective.old_size = len(self.model.vocabulary) - len(self._added)
         path = self.out / "run" / "before.json"
         before = _scores_before(objective, dev, path, settings, self.run) if self._had_output else None
         return {"before": before, "licence": licence_of(self.model.card)}
@@ -155,7 +177,10 @@ class ElmoAdaptationJob(AdaptationJob):
                 _log.warning("the adaptive output layer of this model takes no new words: none are added")
         elif new_words and not can_extend(self.model):
             raise ConfigError(f"{arg('new_words')} is {new_words}; allowed for a model with an adaptive output layer: 0")
-        return method.resolved(shards.total, self.run, batching=batching, new_words=new_words)
+        changes: dict[str, Any] = {"batching": batching, "new_words": new_words}
+        if method.output is None and method.negatives is None and samples_by_default(self.model, method, shards, self.run):
+            changes["negatives"] = NEGATIVES_ON_CPU
+        return method.replace(**changes).resolved(shards.total, self.run)
 
     def extend(self, shards: Shards) -> list[str]:
         method, model = self.method, self.model
@@ -171,6 +196,14 @@ class ElmoAdaptationJob(AdaptationJob):
         return validation_data(shards, held_out)
 
 
+def samples_by_default(model: Elmo | Ulmfit, method: ElmoAdaptation, shards: Shards, run: Run) -> bool:
+    """Whether an adaptation trains with a sampled softmax if nothing else is said: on a CPU, for many words."""
+    if run.device.type != "cpu" or not can_extend(model):
+        return False
+    size = min(method.vocabulary_size, len(shards.counts)) if model.vocabulary is None else len(model.vocabulary)
+    return size > FULL_ON_CPU
+
+
 class UlmfitAdaptationJob(AdaptationJob):
     """The adaptation of ULMFiT's language model."""
 
@@ -180,7 +213,11 @@ class UlmfitAdaptationJob(AdaptationJob):
     def resolve_defaults(self, shards: Shards) -> UlmfitAdaptation:
         new_words = NEW_WORDS if self.method.new_words is None else self.method.new_words
         batch_size = self.method.resolved_batch_size(shards.total, self.run)
-        return self.method.replace(batch_size=batch_size, new_words=new_words)
+        changes: dict[str, Any] = {"batch_size": batch_size, "new_words": new_words}
+        many = self.run.device.type == "cpu" and len(require_vocabulary(self.model)) > FULL_ON_CPU
+        if self.method.negatives is None and self.method.train.minutes is not None and many and not has_checkpoint(self.out):
+            changes["negatives"] = NEGATIVES_ON_CPU  # as in pre-training
+        return self.method.replace(**changes)
 
     def extend(self, shards: Shards) -> list[str]:
         return add_words(self.model, shards, self.method.new_words or 0, self.method.min_count)
@@ -217,8 +254,23 @@ def missing_words(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_cou
 def add_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
     """Add the frequent words of a text to a model's vocabulary, and return them."""
     added = missing_words(shards, require_vocabulary(model), limit=limit, min_count=min_count)
-    extend_vocabulary(model, added)
+    if added:
+        extend_vocabulary(model, added, shares_of_added(shards, require_vocabulary(model), added))
     return added
+
+
+def shares_of_added(shards: Shards, vocabulary: Vocabulary, added: Sequence[str]) -> list[float]:
+    """Return the share of the unknown token's probability for words that a text adds to a vocabulary, by their counts."""
+    counts = dict.fromkeys(added, 0)
+    others, other_words = int(shards.counts[SPECIAL_TOKENS.index("<UNK>")]), 0
+    types = itertools.chain.from_iterable(shards.type_blocks())
+    for word, number in itertools.islice(zip(types, shards.counts.tolist(), strict=True), len(SPECIAL_TOKENS), None):
+        if word in counts:
+            counts[word] += number
+        elif word not in vocabulary:
+            others += number
+            other_words += 1
+    return unknown_shares(list(counts.values()), others, other_words)
 
 
 def type_ids(shards: Shards, model: Ulmfit) -> TypeIds:

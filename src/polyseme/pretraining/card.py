@@ -20,7 +20,7 @@ from polyseme.base.config import Config
 from polyseme.base.display import format_duration
 from polyseme.base.files import read_bytes, write_text
 from polyseme.base.run import Run
-from polyseme.pretraining.result import format_perplexity
+from polyseme.pretraining.result import OLD_VOCABULARY, format_perplexity
 from polyseme.text.files.parallel_map import cpu_count
 from polyseme.training.trainer import TrainOutput
 
@@ -71,6 +71,11 @@ class CardData:
             )
             if self.before is not None:
                 text += f" Before training it was {format_perplexity(self.before)}, on the same sentences and vocabulary."
+                if OLD_VOCABULARY in self.before and OLD_VOCABULARY in result.scores:
+                    text += (
+                        f" With the added words counted as unknown, it is {result.scores[OLD_VOCABULARY]:,.2f}; that of the "
+                        f"model it was adapted from is {self.before[OLD_VOCABULARY]:,.2f}."
+                    )
         else:
             facts |= {f"held_out_{self.unit}s": self.held_out}
             facts |= {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}

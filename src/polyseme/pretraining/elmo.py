@@ -20,6 +20,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_words import ElmoInputs
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.objective import EVALUATION_SCORES, Objective
+from polyseme.pretraining.result import OLD_VOCABULARY
 from polyseme.pretraining.word_lookup import WordLookup
 from polyseme.text.batching.stream import TypeBatch
 from polyseme.text.shards.shards import Shards
@@ -88,7 +89,7 @@ class ElmoObjective(Objective):
     def evaluate(self, dev: Iterable[TypeBatch]) -> dict[str, float]:
         """Return the perplexities of the full distribution: forward, backward, and exp of the mean loss of both."""
         assert self.model.output is not None
-        totals, count = np.zeros(2), 0
+        totals, old, count = np.zeros(2), 0.0, 0
         training = self.training
         self.eval()
         with torch.no_grad():
@@ -96,11 +97,14 @@ class ElmoObjective(Objective):
                 for direction, (states, targets) in enumerate(self.predictions(self.sentences(batch))):
                     scores = self.model.output.log_probs(states, targets, numbers=EVALUATION_SCORES)
                     totals[direction] -= float(scores.double().sum())
+                    if self.old_size is not None:
+                        old -= float(self.old_log_probs(states, targets, scores).double().sum())
                 count += len(batch.lengths) + batch.words
         self.train(training)
         forward, backward = totals / count
-        return {
+        found = {
             "perplexity": float(np.exp((forward + backward) / 2)),
             "forward": float(np.exp(forward)),
             "backward": float(np.exp(backward)),
         }
+        return found if self.old_size is None else found | {OLD_VOCABULARY: float(np.exp(old / count / 2))}

@@ -272,7 +272,7 @@ class ElmoAdaptation(ElmoTraining):
         None,
         "Training loss: the model's full softmax (an adaptive one by its clusters), or a sampled softmax. Validation always "
         "uses the full distribution.",
-        default_text="full; sampled if negatives is given",
+        default_text=f"full; sampled if negatives is given, and on a CPU for more than {FULL_ON_CPU:,} words",
         group="Model",
     )
     new_words: int | None = setting(

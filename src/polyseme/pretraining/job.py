@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import SPECIAL_TOKENS
 from polyseme.text.word_vectors import VectorLookup
 from polyseme.training.base import Batches
+from polyseme.training.budget import TooShortError, too_short
 from polyseme.training.checkpoint import has_checkpoint, stored_settings
 from polyseme.training.distributed import process_group
 from polyseme.training.optim_config import OptimConfig
@@ -47,8 +49,10 @@ from polyseme.training.step_runner import time_steps
 from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
-_OPEN = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords")
+_OPEN = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords", "dev_size")
 _MEASURED, _TRAINED = 0.02, 0.85  # of the minutes, for measuring and for steps
+_EVALUATED = 0.05  # of the minutes, for one evaluation, where the held-out text is fitted to them
+_FEWEST, _SAMPLE = 50, 10  # sentences: held out at least, and evaluated to measure the speed
 
 
 @dataclass
@@ -86,6 +90,8 @@ class TrainingJob(Job):
     """Sentences held out for validation, at most; a hundredth of the text where that is less."""
     unit = "sentence"
     """What the text is split into."""
+    fits_held_out = False
+    """Whether less text is held out where little time is given."""
     both_directions = False
     """Whether the model predicts from right to left too."""
     _threads: int | None = None
@@ -130,8 +136,8 @@ class TrainingJob(Job):
     def fit(self) -> TrainingResult:
         """Train the model, or resume its training; the folder holds the best model at any moment."""
         shards = self.encode_text()
-        train, held_out = self.split(shards)
-        self.resolve(shards, train)
+        self.resolve(shards, *self.split(shards))
+        train, held_out = self.split(shards)  # again: less may be held out now
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
             **self.text_fingerprint(shards),
@@ -156,9 +162,12 @@ class TrainingJob(Job):
         objective.card = card.unfinished()
         with process_group(self.run) as processes:
             with intra_op_threads(self._threads or torch.get_num_threads()):
-                output = Trainer(self.method.train, self.run).fit(
-                    objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
-                )
+                try:
+                    output = Trainer(self.method.train, self.run).fit(
+                        objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
+                    )
+                except TooShortError as error:
+                    raise PolysemeError(f"{error.problem}; {self.minutes_advice()}") from None
             result = self.result(output, card)
             if self.run.is_main_process and result.ended is not None:
                 ids = self.vocabulary_ids(shards)
@@ -180,7 +189,7 @@ class TrainingJob(Job):
         write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
         write_finished(self.out, card, output)
 
-    def resolve(self, shards: Any, train: range) -> None:
+    def resolve(self, shards: Any, train: range, held_out: range) -> None:
         """Resolve open settings: those of a resumed run, or for a new one what fits the text, the machine and the time."""
         method: NeuralMethod = self.method
         if has_checkpoint(self.out):
@@ -190,12 +199,25 @@ class TrainingJob(Job):
         self.method = self.resolve_defaults(shards)
         name, minutes = method.batch_setting, method.train.minutes
         alone = self.run.world_size == 1 and self.run.device.type == "cpu"
-        is_open = name is not None and getattr(method, name) is None and self.section == "pretraining"
-        if minutes is not None and is_open and alone:
-            self._fit_batch(shards, train, 60 * minutes)
+        batch_is_open = name is not None and getattr(method, name) is None
+        if minutes is not None and alone and (batch_is_open or (self.fits_held_out and method.dev_size is None)):
+            self._fit_to_minutes(shards, train, held_out, 60 * minutes, divide=batch_is_open)
         self._report_settings(method)
 
-    def _fit_batch(self, shards: Any, train: range, seconds: float) -> None:
+    def trial_model(self, shards: Any) -> Encoder:
+        """Build a model to measure the speed with."""
+        return self.build(shards)
+
+    def minutes_advice(self) -> str:
+        """Return what to do where the minutes are too short."""
+        size = self.method.dev_size
+        faster = [arg("dev_size", 100)] if size is None or size > 100 else []
+        if getattr(self.method, "samples", 0) is None:
+            faster.append(arg("output", "sampled"))
+        options = f"; these options make it faster: {' '.join(faster)}" if faster else ""
+        return f"give more minutes or a smaller model{options}"
+
+    def _fit_to_minutes(self, shards: Any, train: range, held_out: range, seconds: float, *, divide: bool) -> None:
         """Divide the batch until enough steps fit into the time, by the speed of a few small ones.
 
         Beside other busy programs, threads that wait for each other can be slower than one alone: then it is one.
@@ -203,13 +225,32 @@ class TrainingJob(Job):
         whole = self.method
         self.method = whole.with_smaller_batch(DIVISORS[-1])
         self.run.seed_all()
-        objective, batches = self.training_data(self.build(shards), shards, train)
+        objective, batches = self.training_data(self.trial_model(shards), shards, train)
         steps: dict[int, float] = {}
         for threads in sorted({torch.get_num_threads(), 1}, reverse=True):
             with intra_op_threads(threads):
                 steps[threads] = time_steps(objective, batches, whole.train, self.run, limit=_MEASURED * seconds)
         self._threads = min(steps, key=lambda threads: steps[threads])
-        self.method = whole.with_smaller_batch(batch_divisor(_TRAINED * seconds, steps[self._threads]))
+        step = steps[self._threads]
+        self.method = whole.with_smaller_batch(batch_divisor(_TRAINED * seconds, step)) if divide else whole
+        if self.fits_held_out:
+            with intra_op_threads(self._threads):
+                self._fit_held_out(objective, shards, held_out, seconds, step)
+
+    def _fit_held_out(self, objective: Objective, shards: Any, held_out: range, seconds: float, step: float) -> None:
+        """Hold out as many sentences as are evaluated in a small part of the time; refuse a time too short for a step."""
+        sample = held_out[:_SAMPLE]
+        began = time.monotonic()
+        objective.evaluate(self.validation_data(shards, sample))
+        each = (time.monotonic() - began) / len(sample)
+        if self.method.dev_size is None:
+            size = min(len(held_out), max(_FEWEST, int(_EVALUATED * seconds / each)))
+            if size < len(held_out):
+                self.method = self.method.replace(dev_size=size)
+        need = step + each * (self.method.dev_size or len(held_out))
+        if need > seconds:
+            problem = too_short(self.method.train, need)
+            raise PolysemeError(f"{problem}; {self.minutes_advice()}")
 
     def _report_settings(self, given: NeuralMethod) -> None:
         """Report settings that the user left open."""

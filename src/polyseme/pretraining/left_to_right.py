@@ -24,6 +24,7 @@ from polyseme.pretraining.job import TrainingJob, vocabulary_for
 from polyseme.pretraining.ngram_counts import UNKNOWN
 from polyseme.pretraining.nnlm_config import LeftToRightPretraining
 from polyseme.pretraining.objective import EVALUATION_SCORES, Objective
+from polyseme.pretraining.result import OLD_VOCABULARY
 from polyseme.pretraining.vocabulary_index import TypeIds, index_vocabulary
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -49,16 +50,20 @@ class LeftToRightObjective(Objective):
 
     def evaluate(self, dev: Iterable[Any]) -> dict[str, float]:
         """Return the perplexity by the full distribution."""
-        total, count = 0.0, 0
+        total, old, count = 0.0, 0.0, 0
         training = self.training
         self.eval()
         with torch.no_grad():
             for batch in dev:
                 states, targets = self.predictions(batch)
-                total -= float(self.model.output.log_probs(states, targets, numbers=EVALUATION_SCORES).double().sum())
+                scores = self.model.output.log_probs(states, targets, numbers=EVALUATION_SCORES)
+                total -= float(scores.double().sum())
+                if self.old_size is not None:
+                    old -= float(self.old_log_probs(states, targets, scores).double().sum())
                 count += len(targets)
         self.train(training)
-        return {"perplexity": float(np.exp(total / count))}
+        found = {"perplexity": float(np.exp(total / count))}
+        return found if self.old_size is None else found | {OLD_VOCABULARY: float(np.exp(old / count))}
 
     def mean_loss(self, states: Tensor, targets: Tensor, words: int) -> Loss:
         """Return the mean loss of states (n, output.dim) and their targets (n,)."""

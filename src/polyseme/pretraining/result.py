@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
     from polyseme.pretraining.baselines import Baselines
 
+OLD_VOCABULARY = "old_vocabulary"
+"""Name of a score: the perplexity in which the words that an adaptation added count as unknown, as they did before."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingResult:
@@ -88,16 +91,20 @@ class AdaptationResult(TrainingResult):
     """The result of an adaptation."""
 
     before: Mapping[str, float] | None = None
-    """The scores before training, on the same sentences and vocabulary; None: the model had no output layer."""
+    """The scores before training, on the same sentences and vocabulary; None: the model had no output layer.
+
+    Where words were added, `old_vocabulary` is the perplexity in which they count as unknown: before training, that of the
+    untouched model."""
     added: list[str] = field(default_factory=list)
     """Words that were added to the vocabulary."""
 
     @property
     def better(self) -> bool | None:
-        """Whether the held-out perplexity is lower than before; None: there is nothing to compare."""
+        """Whether the held-out perplexity is lower than before, with the added words and without; None: nothing to compare."""
         if self.before is None or not self.scores:
             return None
-        return self.scores["perplexity"] < self.before["perplexity"]
+        names = {"perplexity", OLD_VOCABULARY} & set(self.before) & set(self.scores)
+        return all(self.scores[name] < self.before[name] for name in names)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -115,10 +122,16 @@ class AdaptationResult(TrainingResult):
         scores = [f"before {format_perplexity(self.before)}" if self.before is not None else "before: no output layer"]
         scores += [f"after {format_perplexity(self.scores)}"] if self.scores else []
         lines = [self._run_line(), f"added {count(len(self.added), 'word')}", f"held-out perplexity: {', '.join(scores)}"]
+        if self.before is not None and OLD_VOCABULARY in self.before and OLD_VOCABULARY in self.scores:
+            lines.append(
+                f"over the old vocabulary: untouched model {self.before[OLD_VOCABULARY]:,.2f}, after "
+                f"{self.scores[OLD_VOCABULARY]:,.2f} (here added words count as unknown, above they are predicted: compare "
+                "the numbers of one line)"
+            )
         if self.better is False:
             lines.append(
-                f"no better than before: {self.out} holds the best model of this training, of step {self.best_step}; "
-                "try more text, fewer epochs or a lower learning rate"
+                f"no better than the untouched model: {self.out} holds the best model of this training, of step "
+                f"{self.best_step}; try more text, fewer epochs or a lower learning rate"
             )
         return lines
 

@@ -80,6 +80,31 @@ def budget_from_config(config: TrainConfig, words_per_epoch: int) -> Budget | No
     return None
 
 
+class TooShortError(PolysemeError):
+    """The minutes are too short for a step and an evaluation."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; give more minutes, a smaller model or less held-out data")
+        self.problem = problem
+
+
+def too_short(config: TrainConfig, seconds: float) -> str:
+    """Return that the minutes are too short for a step and an evaluation, which take so many seconds, all told.
+
+    >>> too_short(TrainConfig(minutes=1), 108)
+    'minutes=1 is too short: measuring the speed, one step and one evaluation take 2 minutes or more'
+    """
+    need = seconds / MARGIN / 60
+    what = "measuring the speed, one step and one evaluation"
+    return f"{arg('minutes', config.minutes)} is too short: {what} take {need:.2g} minutes or more"
+
+
+def check_minutes(config: TrainConfig, *, spent: float, step: float) -> None:
+    """Refuse minutes that are over before the first step of the run would end, as soon as that is known."""
+    if config.minutes is not None and spent + step > 60 * MARGIN * config.minutes:
+        raise TooShortError(too_short(config, spent + step))
+
+
 def budget_from_minutes(config: TrainConfig, timing: Timing) -> Budget:
     """Return the steps that fit into the minutes, together with evaluations and the time spent already."""
     assert config.minutes is not None
@@ -91,11 +116,7 @@ def budget_from_minutes(config: TrainConfig, timing: Timing) -> Budget:
         evaluations = max(1, int(min(fit, EVALUATIONS)))
         steps = (usable - (evaluations - 1) * timing.evaluation) / timing.step
     if steps < 1:
-        need = (timing.spent + timing.evaluation + timing.step) / MARGIN / 60
-        raise PolysemeError(
-            f"{arg('minutes', config.minutes)} is too short: one step and one evaluation take {need:.2g} minutes; give more "
-            "minutes, a smaller model or less held-out data"
-        )
+        raise TooShortError(too_short(config, timing.spent + timing.evaluation + timing.step))
     return Budget(unit="steps", total=int(steps), evaluations=evaluations)
 
 

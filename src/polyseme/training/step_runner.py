@@ -18,7 +18,7 @@ from polyseme.base.files import wrap_os_errors
 from polyseme.base.interrupts import Note, computing
 from polyseme.base.run import Run
 from polyseme.training.base import Batches, Learner, Loss
-from polyseme.training.budget import Timing
+from polyseme.training.budget import Timing, check_minutes
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import SingleProcess
 from polyseme.training.interval_metrics import IntervalMetrics
@@ -27,6 +27,7 @@ from polyseme.training.prefetch import PrefetchedBatches
 from polyseme.training.state import TrainingState
 
 TIMING_FRACTION = 0.02  # of a budget in minutes
+SLOW_FRACTION = 0.1  # of it: where two steps take longer, no more are measured
 
 
 class StepRunner:
@@ -96,14 +97,11 @@ class StepRunner:
     def measure(self, dev: Any, folder: Path) -> Timing:
         """Time some steps, an evaluation and saving the model (below `folder`), then undo them to the last bit."""
         begun = time.monotonic()
-        minutes, state = self._config.minutes or 0.0, self._state
+        state = self._state
         shared = {name: value.detach().clone() for name, value in state.shared().items()}
         carried, values = state.own()
         values = json.loads(json.dumps(values))  # a copy, by the same way as through a checkpoint
-        self._time_steps(2)  # the first steps allocate and compile
-        fastest = min(self._time_steps(1) for _ in range(3))  # a disturbed step would leave few to measure
-        count = max(1, min(50, int(TIMING_FRACTION * minutes * 60 / max(fastest, 1e-9))) // 3)
-        step = statistics.median(self._time_steps(count) for _ in range(3))  # one of three may still compile or be disturbed
+        step = self._measure_step()
         evaluation = self._time_evaluation(dev, folder)
         if self._state.run.device.type == "cuda":
             evaluation = self._time_evaluation(dev, folder)  # the first one compiled
@@ -113,6 +111,20 @@ class StepRunner:
         words = self._timed_words / max(self._timed_steps, 1) * self._state.run.world_size
         timing: Timing = self._processes.broadcast(Timing(step, evaluation, spent=time.monotonic() - begun, words=words))
         return timing
+
+    def _measure_step(self) -> float:
+        """Return the seconds of a step, by few steps where each takes a large part of the minutes."""
+        seconds, spent = 60 * (self._config.minutes or 0.0), 0.0
+        for _ in range(2):  # the first steps allocate and compile
+            step = self._time_steps(1)
+            spent += step
+            check_minutes(self._config, spent=spent, step=0.0)  # as the next one may be much faster
+        check_minutes(self._config, spent=spent, step=step)
+        if spent > SLOW_FRACTION * seconds:
+            return step
+        fastest = min(self._time_steps(1) for _ in range(3))  # a disturbed step would leave few to measure
+        count = max(1, min(50, int(TIMING_FRACTION * seconds / max(fastest, 1e-9))) // 3)
+        return statistics.median(self._time_steps(count) for _ in range(3))  # one of three may still compile or be disturbed
 
     def _time_evaluation(self, dev: Any, folder: Path) -> float:
         if dev is None:
