@@ -25,7 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from polyseme.base.errors import flags_in_messages
         from polyseme.base.interrupts import prompt_interrupts
         from polyseme.cli.app import command_line
+        from polyseme.cli.dashes import check_dashes, has_other_dashes
 
+        if has_other_dashes(arguments):
+            check_dashes(arguments, _options_of_verb(arguments))
         with flags_in_messages(), _notes_on_stderr(), prompt_interrupts():
             code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
@@ -112,6 +115,11 @@ def _option_meant(error: Exception, context: Any) -> str:
 
 def _batch_options(arguments: Sequence[str]) -> list[str]:
     """The options of the called verb that say how much is computed at once."""
+    return [name for name in _options_of_verb(arguments) if name in ("--batch-words", "--batch-size")]
+
+
+def _options_of_verb(arguments: Sequence[str]) -> list[str]:
+    """The names of all options of the called verb."""
     from typer.main import get_command
 
     from polyseme.cli.app import command_line
@@ -122,7 +130,7 @@ def _batch_options(arguments: Sequence[str]) -> list[str]:
         if inner is None:
             break
         verb = inner
-    return [name for parameter in verb.params for name in parameter.opts if name in ("--batch-words", "--batch-size")]
+    return ["--help", *(name for each in verb.params for name in (*each.opts, *each.secondary_opts))]
 
 
 def _out_of_memory(error: Exception) -> bool:
