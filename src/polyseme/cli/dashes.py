@@ -1,4 +1,4 @@
-"""Options with dashes that are no hyphens: `——model`, as Chinese input methods type it, and `–model`, as text programs make of it.
+"""Options with dashes that are no hyphens: `——model`, as Chinese input methods type it, and `–model`, as word processors do.
 
 To the parser such an argument is a text like any other, which `embed` would embed together with the value behind it.
 """
