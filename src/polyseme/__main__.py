@@ -87,7 +87,8 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
     from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 
     if isinstance(error, PolysemeError):
-        return str(error), 130 if isinstance(error, InterruptedRun) else 2 if isinstance(error, UsageError) else 1
+        code = 130 if isinstance(error, InterruptedRun) else 2 if isinstance(error, UsageError) else 1
+        return _with_known_options(str(error), arguments), code
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"
@@ -99,6 +100,16 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
     hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
     return f"{type(error).__name__}: {error} ({hint})", 1
+
+
+def _with_known_options(sentence: str, arguments: Sequence[str]) -> str:
+    """A message with the option that skips bad lines, if the verb has it; else without this advice."""
+    from polyseme.text.files.reader import SKIP_ADVICE
+
+    if not sentence.endswith(SKIP_ADVICE):
+        return sentence
+    option = "--skip-bad-lines"
+    return sentence.removesuffix(SKIP_ADVICE) + (f", or give {option}" if option in _options_of_verb(arguments) else "")
 
 
 def _option_meant(error: Exception, context: Any) -> str:
