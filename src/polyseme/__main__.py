@@ -25,7 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from polyseme.base.errors import flags_in_messages
         from polyseme.base.interrupts import prompt_interrupts
         from polyseme.cli.app import command_line
+        from polyseme.cli.dashes import check_dashes, has_other_dashes
 
+        if has_other_dashes(arguments):
+            check_dashes(arguments, _options_of_verb(arguments))
         with flags_in_messages(), _notes_on_stderr(), prompt_interrupts():
             code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
@@ -84,7 +87,8 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
     from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 
     if isinstance(error, PolysemeError):
-        return str(error), 130 if isinstance(error, InterruptedRun) else 2 if isinstance(error, UsageError) else 1
+        code = 130 if isinstance(error, InterruptedRun) else 2 if isinstance(error, UsageError) else 1
+        return _with_known_options(str(error), arguments), code
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"
@@ -96,6 +100,16 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
     hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
     return f"{type(error).__name__}: {error} ({hint})", 1
+
+
+def _with_known_options(sentence: str, arguments: Sequence[str]) -> str:
+    """A message with the option that skips bad lines, if the verb has it; else without this advice."""
+    from polyseme.text.files.reader import SKIP_ADVICE
+
+    if not sentence.endswith(SKIP_ADVICE):
+        return sentence
+    option = "--skip-bad-lines"
+    return sentence.removesuffix(SKIP_ADVICE) + (f", or give {option}" if option in _options_of_verb(arguments) else "")
 
 
 def _option_meant(error: Exception, context: Any) -> str:
@@ -112,6 +126,11 @@ def _option_meant(error: Exception, context: Any) -> str:
 
 def _batch_options(arguments: Sequence[str]) -> list[str]:
     """The options of the called verb that say how much is computed at once."""
+    return [name for name in _options_of_verb(arguments) if name in ("--batch-words", "--batch-size")]
+
+
+def _options_of_verb(arguments: Sequence[str]) -> list[str]:
+    """The names of all options of the called verb."""
     from typer.main import get_command
 
     from polyseme.cli.app import command_line
@@ -122,7 +141,7 @@ def _batch_options(arguments: Sequence[str]) -> list[str]:
         if inner is None:
             break
         verb = inner
-    return [name for parameter in verb.params for name in parameter.opts if name in ("--batch-words", "--batch-size")]
+    return ["--help", *(name for each in verb.params for name in (*each.opts, *each.secondary_opts))]
 
 
 def _out_of_memory(error: Exception) -> bool:

@@ -69,10 +69,13 @@ def test_forecast_for_people(run, folder, monkeypatch):
         "parameters": "14,243,307",
         "training speed": "about 5,123 words per second",
         "training time": "about 3 h 20 min",
-        "training memory": "about 625 MB",
+        "training memory": "about 625 MB, besides about 0.5 GB of Python and PyTorch",
         "training disk": "about 1.9 GB",
     }.items():
         assert any(line.startswith(name) and line.endswith(value) for line in shown.splitlines()), name
+    on_gpu = forecast.Forecast(14_243_307, 625_000_000, 5123.4, 12_001.0, 1_940_000_000, on_gpu=True)
+    monkeypatch.setattr(forecast, "forecast", lambda *arguments: on_gpu)
+    assert "about 625 MB, on the GPU\n" in run("corpus", "check", folder, "--size", "small", "--device", "cpu").out
     assert "training" not in run("corpus", "check", folder).out.replace("for training", "")
     assert "give either --epochs or --minutes" in one_sentence(
         run("corpus", "check", folder, "--size", "tiny", "--epochs", 2, "--minutes", 2), 2

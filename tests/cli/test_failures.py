@@ -40,6 +40,15 @@ def test_text_that_is_not_utf8_is_reported_by_line(run, model, tmp_path):
     assert not out.exists()
 
 
+def test_a_cut_character_names_no_option_that_the_verb_lacks(run, model, tmp_path):
+    path = tmp_path / "cut.txt"
+    path.write_bytes("the bank of the river\n我们".encode()[:-1])
+    where = f"polyseme: {path}:2: is not UTF-8 (byte 0xe4)"
+    assert one_sentence(run("perplexity", path, "-m", model)) == f"{where}; fix the line\n"
+    call = ("pretrain", "elmo", "--corpus", path, "--size", "tiny", "--out", tmp_path / "m", "--splitter", "english")
+    assert run(*call).err.endswith("is not UTF-8 (byte 0xe4); fix the line, or give --skip-bad-lines\n")
+
+
 def test_damaged_gzip(run, model, tmp_path):
     path = tmp_path / "cut.gz"
     path.write_bytes(gzip.compress(b"the bank\n" * 2_000)[:-20])

@@ -91,7 +91,7 @@ def test_a_bad_line_is_reported_before_the_first_step(tmp_path: Path, capsys: py
     text = program.write_text(tmp_path / "t.txt", lines=50)
     text.write_bytes(text.read_bytes() + b"na\xefve\n")
     assert call(text, tmp_path / "m", "--words", "1000") == 1
-    assert f"{text}:51: is not UTF-8 (byte 0xef); fix the line, or skip bad lines" in said(capsys)
+    assert f"{text}:51: is not UTF-8 (byte 0xef); fix the line, or give --skip-bad-lines" in said(capsys)
     assert not files(tmp_path / "m")
 
 

@@ -235,6 +235,43 @@ def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in markdown([base, new])
 
 
+def lost(folder: Path, row: str, seed: int, warning: str | None, score: float = 0.0) -> Experiment:
+    """A finished experiment that has learned nothing; `warning`: as `train` gave it, None: a version that wrote none."""
+    experiment = made(folder, row, seed, [[0.0, 1.0]], score)
+    result = {**(experiment.result or {}), "learned": False, **({} if warning is None else {"warning": warning})}
+    (Path(experiment.out) / "result.json").write_text(json.dumps(result))
+    return experiment
+
+
+def test_runs_that_have_learned_nothing_are_said_below_the_table(tmp_path: Path) -> None:
+    said = "the network has learned nothing: accuracy 0.0 on 9 dev examples is no better than one answer for all"
+    all_lost = [lost(tmp_path / "all", row, seed, said) for row in ("none", "elmo") for seed in (1, 2)]
+    result = ComparisonResult(Path(), table(all_lost, "none"))
+    assert result.warning == (
+        f"no run has learned anything (4 runs), so the table says nothing about the encoders. The first: {said}"
+    )
+    assert " ".join(str(result).splitlines()).endswith(f"WARNING: {result.warning}")
+    assert result.as_markdown().endswith(f"|\n\n**Warning**: {result.warning}\n") and result.warning in result._repr_html_()
+    some = [made(tmp_path / "some", "none", 1, [[1.0, 1.0]], 1.0), lost(tmp_path / "some", "elmo", 1, None)]
+    found = ComparisonResult(Path(), table(some, "none")).warning
+    assert found.startswith("1 of 2 runs have learned nothing (") and found.endswith(
+        "The first: the network has learned nothing"
+    )
+    assert ", elmo), so their rows say nothing" in found
+    assert "WARNING" not in str(ComparisonResult(Path(), table(some[:1], "none")))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_warning_of_train_is_kept_for_the_table(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.tasks.fit.is_no_better_than_prior", lambda *_: True)
+    study = Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, QUICK)
+    [experiment] = study.run(device="cpu", notify=lambda _: None)
+    assert experiment.result is not None and not experiment.result["learned"]
+    assert experiment.result["warning"].startswith("the network has learned nothing: f1 ")
+    assert experiment.result["warning"] in study.report().as_markdown()
+    assert "**Warning**" in (study.out / "table.md").read_text()
+
+
 def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert all(each.source and each.title for each in SETS.values())
     monkeypatch.delenv("POLYSEME_DATA", raising=False)

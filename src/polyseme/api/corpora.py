@@ -116,14 +116,19 @@ class CorpusCheck:
         return rows
 
 
+_PROGRAM = "0.5 GB"
+"""Memory of Python and PyTorch before a model is made: a training of the size `tiny` on a CPU has a peak of 521 MB."""
+
+
 def _forecast_rows(forecast: Forecast) -> dict[str, Any]:
     from polyseme.base.display import format_duration, format_size
 
+    where = "on the GPU" if forecast.on_gpu else f"besides about {_PROGRAM} of Python and PyTorch"
     return {
         "parameters": forecast.parameters,
         "training_speed": f"about {forecast.words_per_second:,.0f} words per second",
         "training_time": f"about {format_duration(forecast.seconds)}",
-        "training_memory": f"about {format_size(forecast.memory_bytes)}",
+        "training_memory": f"about {format_size(forecast.memory_bytes)}, {where}",
         "training_disk": f"about {format_size(forecast.disk_bytes)}",
     }
 

@@ -18,6 +18,7 @@ from polyseme.encoders.batch import Sentence, whole_number
 from polyseme.encoders.chain_rule import ChainRule, chain_rule
 from polyseme.encoders.results import LogProbs, MaskFillings, Substitutes, WordLogProbs
 from polyseme.metrics.perplexity import Perplexity, PerplexityMeter
+from polyseme.text.script import ScriptProfile
 
 LANGUAGE_MODELS = "elmo, taglm, ngram, nnlm, ulmfit or gpt"
 _CHUNK = 1024  # sentences whose log-probabilities are in memory at a time
@@ -132,7 +133,10 @@ def find_position(sentence: Sentence, words: Sequence[str], word: str | None, po
         raise UsageError(f"{word!r} occurs at positions {', '.join(map(str, found))}: choose one with {arg('position')}")
     if word and isinstance(sentence, str) and word in sentence:
         split = f"the model splits the sentence into {_numbered(words)}"
-        raise UsageError(f"{word!r} is not a word of its own: {split}; choose one with {arg('position')}")
+        choose = f"choose one with {arg('position')}"
+        if len(word) == 1 and ScriptProfile.of(sentence).is_chinese:
+            choose += f", or read every character as a word: load the model with {arg('splitter', 'characters')}"
+        raise UsageError(f"{word!r} is not a word of its own: {split}; {choose}")
     raise UsageError(f"{word!r} is not in the sentence; its words are {_numbered(words)}")
 
 

@@ -54,6 +54,8 @@ class Forecast:
     """Training time, to the end of the budget."""
     disk_bytes: int
     """The encoded text, two checkpoints and a third while it is written, and the model, twice while it is written."""
+    on_gpu: bool = False
+    """Whether the memory is that of a GPU."""
 
 
 def forecast(
@@ -81,6 +83,7 @@ def forecast(
         words_per_second=measured.rate,
         seconds=_seconds(config.train, words, measured, divisor),
         disk_bytes=4 * words + 8 * sentences + type_bytes * vocabulary + 3 * measured.state + 2 * _FLOAT * parameters,
+        on_gpu=measured.peak is not None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,17 @@ from polyseme.base.display import columns, html_table
 from polyseme.base.files import write_text
 from polyseme.pretraining.cost import Cost
 from polyseme.studies.plots import has_costs, plot_costs, plot_learning_curve, plot_scores
-from polyseme.studies.table import COST_HEADER, ComparisonRow, NamedCosts, as_csv, cost_rows, score_header, score_rows
+from polyseme.studies.table import (
+    COST_HEADER,
+    ComparisonRow,
+    NamedCosts,
+    as_csv,
+    cost_rows,
+    failure_warning,
+    score_header,
+    score_rows,
+)
+from polyseme.tasks.error_analysis import WIDTH
 
 
 @dataclass(frozen=True)
@@ -28,13 +40,21 @@ class ComparisonResult:
     def __str__(self) -> str:
         right = range(3, 10)
         tables = [columns(table, indent=0, right=right) for table in self._tables()]
-        return "\n\n".join(tables)
+        warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
+        return "\n\n".join([*tables, *([warning] if warning else [])])
+
+    @property
+    def warning(self) -> str:
+        """That runs have learned nothing, if so."""
+        return failure_warning(self.rows)
 
     def _repr_html_(self) -> str:
-        return "".join(html_table(header, rows) for header, *rows in self._tables())
+        tables = "".join(html_table(header, rows) for header, *rows in self._tables())
+        return tables + (f"<p>WARNING: {html.escape(self.warning)}</p>" if self.warning else "")
 
     def as_markdown(self) -> str:
-        return "\n".join(markdown_table(header, rows) for header, *rows in self._tables())
+        warning = f"**Warning**: {self.warning}\n" if self.warning else ""
+        return "\n".join([*(markdown_table(header, rows) for header, *rows in self._tables()), *([warning] if warning else [])])
 
     def _tables(self) -> list[list[list[str]]]:
         scores = [score_header(self.rows), *score_rows(self.rows)] if self.rows else []

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.base.display import format_duration
+from polyseme.base.display import count, format_duration
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.config import NONE
 from polyseme.studies.experiment import Experiment
-from polyseme.studies.sets import labelled_set, members, title_of
+from polyseme.studies.sets import GROUPS, labelled_set, members, title_of
 from polyseme.studies.train import encoder_names
 from polyseme.tasks.fit import SCORE_COUNTS
 from polyseme.tasks.registry import task_class
@@ -55,6 +55,8 @@ class ComparisonRow:
     """Over the baseline; None: it is the baseline, or cannot be compared."""
     cost: Cost | None = None
     """Of pre-training; None: unknown."""
+    failures: tuple[str, ...] = ()
+    """The warnings of its runs that have learned nothing; a group has none, as its data sets have rows of their own."""
 
     @property
     def mean(self) -> float:
@@ -110,11 +112,34 @@ def _row(key: Key, found: dict[Key, Runs], baseline: str) -> ComparisonRow:
     runs, base = found[key], found.get((name, fraction, baseline))
     scores = tuple(statistics.fmean(_score(each) for each in run) for run in runs)
     gain = None if base is None or encoders == baseline else compare_runs(base, runs)
-    return ComparisonRow(name, fraction, encoders, _measure(runs[0][0]), scores, gain, cost_of(runs[0][0].encoders))
+    failures = () if name in GROUPS else tuple(failure for run in runs for each in run if (failure := _failure(each)))
+    cost = cost_of(runs[0][0].encoders)
+    return ComparisonRow(name, fraction, encoders, _measure(runs[0][0]), scores, gain, cost, failures)
 
 
 def _measure(experiment: Experiment) -> str:
     return str((experiment.result or {})["main"])
+
+
+def _failure(experiment: Experiment) -> str:
+    """Return the warning of a run that has learned nothing; empty: it has."""
+    result = experiment.result or {}
+    return "" if result.get("learned", True) else str(result.get("warning", "the network has learned nothing"))
+
+
+def failure_warning(rows: Sequence[ComparisonRow]) -> str:
+    """Return how many runs have learned nothing, which, and the first warning; empty: there is none."""
+    rows = [row for row in rows if row.set not in GROUPS]
+    failed = [row for row in rows if row.failures]
+    if not failed:
+        return ""
+    all_runs, number = sum(len(row.scores) for row in rows), sum(len(row.failures) for row in failed)
+    if number == all_runs:
+        which = f"no run has learned anything ({count(number, 'run')}), so the table says nothing about the encoders"
+    else:
+        names = "; ".join(dict.fromkeys(f"{title_of(row.set)}, {row.encoders}" for row in failed))
+        which = f"{number} of {all_runs} runs have learned nothing ({names}), so their rows say nothing about the encoders"
+    return f"{which}. The first: {failed[0].failures[0]}"
 
 
 def _score(experiment: Experiment) -> float:

@@ -266,23 +266,23 @@ class _Session:
             outputs = best.predict_data(test)
             scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
             _write_counts(best.score_counts(data.test, outputs), out, run)
-        baseline = None
+        baseline, warning = None, ""
+        if trained.failed:
+            reason = no_restart(result.steps, run.world_size)
+            labels = [getattr(example, "label", None) for example in data.train]
+            cause = rare_classes(labels, best.labels, best.main_metric)
+            warning = failure_message(trained.no_better, len(attempts.scores), reason, cause)
         if run.is_main_process:
             sets = {"dev": data.dev} | ({} if data.test is None else {"test": data.test})
             baseline = score_baselines(best, data.train, sets)
             counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
+            summary |= {"warning": warning} if warning else {}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if not self.shares_cache:
                 remove_caches(self.cache)
-        warning = ""
-        if trained.failed:
-            reason = no_restart(result.steps, run.world_size)
-            labels = [getattr(example, "label", None) for example in data.train]
-            cause = rare_classes(labels, best.labels, best.main_metric)
-            warning = failure_message(trained.no_better, len(attempts.scores), reason, cause)
-            if run.is_main_process:
+            if warning:
                 _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning)

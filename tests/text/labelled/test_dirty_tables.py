@@ -225,7 +225,8 @@ def test_a_table_of_its_header_alone(read):
 
 def test_a_header_above_one_label_is_no_class(read):
     rows = [(f"the soup number {number} was fine, thank you", "food") for number in range(9)]
-    with pytest.raises(UsageError, match="no column with a well-known name for the label; give label"):
+    problem = r"no column of two classes: column 'topic' has 'food' in its first 9 rows.*give label: "
+    with pytest.raises(UsageError, match=problem):
         read(csv("message,topic", rows))
     assert read(csv("message,topic", rows), label="topic") == rows
 
@@ -325,3 +326,48 @@ def test_a_quote_that_only_begins_a_cell_of_tsv_is_a_character(read):
     text = 'label\ttext\npos\t"So it goes\nneg\tbad "\npos\t"Well\nand so on\nneg\tbad\n'
     assert read(text, "a.tsv")[:2] == [('"So it goes', "pos"), ('bad "', "neg")]
     assert len(read(text, "a.tsv")) == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        *[
+            (f"{text}\t{label}", (0, None, 1))
+            for text in ("文本", "内容", "评论", "句子")
+            for label in ("标签", "类别", "情感")
+        ],
+        ("标签\t文本", (1, None, 0)),
+        ("句子1\t句子2\t标签", (0, 1, 2)),
+        ("文本1\t文本2\t类别", (0, 1, 2)),
+    ],
+)
+def test_chinese_headers_are_known_in_a_file_of_two_rows(tmp_path, header, columns):
+    path = tmp_path / "table.tsv"
+    path.write_text(f"{header}\n" + "\t".join("abc"[: header.count("\t") + 1]) + "\n", encoding="utf-8")
+    found = read_table(path)
+    first, second, label = ("abc"[column] if column is not None else None for column in columns)
+    assert [(row.first, row.second, row.label, row.where) for row in found.rows] == [(first, second, label, 2)]
+
+
+@pytest.mark.parametrize("topic", ["情感", "评论"])
+def test_a_chinese_topic_in_the_first_row_is_no_header(read, topic):
+    rows = [
+        (topic, "这首歌太好听了"),
+        ("体育", "昨天的比赛很精彩"),
+        (topic, "她终于说出了心里话"),
+        ("体育", "队员们都很努力"),
+    ] * 2
+    text = "".join(f"{label}\t{text}\n" for label, text in rows)
+    assert read(text, "news.tsv") == [(text, label) for label, text in rows]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "column"), [("review,verdict\n", 2, "'verdict'"), ("a,b\n", 6, "'b'"), ("", 6, "1")]
+)
+def test_a_file_with_one_class_says_so(read, header, rows, column):
+    text = header + "".join(f"a text of its own with the number {number} in it,good\n" for number in range(rows))
+    problem = (
+        rf"has no column of two classes: column {column} .*has 'good' in its first {rows} rows\. A classifier needs two labels"
+    )
+    with pytest.raises(UsageError, match=problem):
+        read(text)

@@ -24,6 +24,8 @@ from polyseme.text.files.encodings import Narrow, as_utf8, decode_narrow, is_utf
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+SKIP_ADVICE = ", or skip bad lines"
+"""The end of a message; the command line names the option there, where the command has one."""
 MAX_LINE_BYTES = 1 << 23
 """Longer lines of plain text are cut, so that a file without line ends does not fill the memory."""
 
@@ -186,7 +188,7 @@ class _Lines:
         """Return None, which counts as a bad line, or raise an error."""
         if self.skip_bad:
             return None
-        raise FormatError(self._where(number), f"{what}; fix the line, or skip bad lines")
+        raise FormatError(self._where(number), f"{what}; fix the line{SKIP_ADVICE}")
 
     def _where(self, number: int) -> str:
         return f"{self.file.name}:{self.ends + number + 1}"

@@ -29,14 +29,17 @@ Record = tuple[int, Sequence[object]]
 PAIRS = (
     *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("sentence_a", "sentence_b"), ("text_a", "text_b")),
     *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
+    *(("句子1", "句子2"), ("文本1", "文本2")),
 )
-TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
+TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content", "文本", "内容", "评论", "句子")
 SCORES = ("similarity", "score", "relatedness_score")
 LABELS = (
     *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", *SCORES),
-    *("sentiment", "category"),
+    *("sentiment", "category", "标签", "类别", "情感"),
 )
 """Well-known names in headers, in lower case; of several labels the first is used, for single texts scores last."""
+_TOPICS = {"评论", "情感"}
+"""Names that are topics of Chinese news too: beside other cells they make a header only with another well-known name."""
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -147,6 +150,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         if not others and not named:
             raise UsageError(f"{path} has no rows but its first, {', '.join(map(repr, cells))}: it needs a row for each text")
         candidates = [] if asked.strict else [names[number] for number in content.labels(found, asked)]
+        if "label" in missing and not candidates and (single := content.single_class(found)) is not None:
+            raise UsageError(_one_class(path, names, single, content, header=header))
         raise UsageError(_unknown(path, line, cells, missing, candidates, header=header))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
@@ -209,7 +214,8 @@ def is_header(cells: Sequence[str], given: Iterable[Column] = ()) -> bool:
     names = [cell.strip().lower() for cell in cells]
     if not _may_be_names(names):
         return False
-    return not {*chain(*PAIRS), *TEXTS, *LABELS}.isdisjoint(names)
+    known = {*chain(*PAIRS), *TEXTS, *LABELS}.intersection(names)
+    return len(known) > 1 or bool(known - _TOPICS) or (bool(known) and len(names) == 1)
 
 
 def _may_be_names(cells: Sequence[str]) -> bool:
@@ -266,6 +272,15 @@ def _well_known(names: Sequence[str], roles: Sequence[str], content: _Content, *
             labels.sort(key=lambda name: (content.has_decimals(small.index(name)), name in SCORES))
         known |= {"label": small.index(labels[0])} if labels else {}
     return known
+
+
+def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Content, *, header: bool) -> str:
+    """Return an error: the only column that may be the label has one value."""
+    column = f"column {names[single]!r}" if header else f"column {single} (from 0)"
+    rows = f"its first {len(content.rows)} rows"
+    what = f"{path} has no column of two classes: {column} has {content.value(single)!r} in {rows}"
+    advice = f"if others come later, or another column is the label, give {arg('label')}: {', '.join(names)}"
+    return f"{what}. A classifier needs two labels or more; {advice}"
 
 
 def _unknown(
@@ -351,6 +366,16 @@ class _Content:
     def has_decimals(self, number: int) -> bool:
         """Whether a column has numbers that are not all whole."""
         return self._is_number(number) and any(not float(cell).is_integer() for cell in self._column(number) if cell)
+
+    def single_class(self, found: dict[str, int]) -> int | None:
+        """Return the only free column in which all rows have the same short value; None if there is none, or several."""
+        free = [number for number in range(len(self.first)) if number not in found.values()]
+        alike = [number for number in free if len(set(self._column(number))) == 1 and 0 < len(self.value(number)) <= _MAX_NAME]
+        return alike[0] if len(self.rows) > 1 and len(alike) == 1 else None
+
+    def value(self, number: int) -> str:
+        """Return the first value of a column."""
+        return self._column(number)[0]
 
     def is_empty(self, number: int) -> bool:
         """Whether a column has no content."""
