@@ -143,3 +143,12 @@ def test_called_wrongly(run, runs, tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"fine\n\xef\xf0\xe8\n")
     assert "latin.txt:2: is not UTF-8" in one_sentence(run("predict", runs / "tagger", "-i", tmp_path / "latin.txt"))
     assert "nowhere" in one_sentence(run("predict", runs / "tagger", "a", "--device", "nowhere"), 2)
+
+
+@pytest.mark.parametrize("verb", ["predict", "evaluate"])
+def test_what_is_no_task_is_named(run, model, tmp_path, verb):
+    (tmp_path / "begun" / "run").mkdir(parents=True)
+    assert "en: is a model (an encoder), not a trained task; `polyseme embed --model en`" in one_sentence(run(verb, "en", "a"))
+    assert f"`polyseme train TASK --encoder {model}`" in one_sentence(run(verb, model, "a"))
+    said = one_sentence(run(verb, tmp_path / "begun", "a"))
+    assert "its training is running or was interrupted (run/); the command that started it resumes it" in said

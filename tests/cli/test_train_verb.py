@@ -184,3 +184,22 @@ def test_columns_of_an_earlier_run_are_named_as_such(run, files):
     again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "run")
     assert again.code == 2 and "has no column 'body'" in again.err
     assert f"comes from the run in {files}/run: choose another folder" in again.err
+
+
+def test_folders_that_hold_something_else_are_refused_before_any_work(run, model, files):
+    command = ("train", "classification", "--data", files / "texts.tsv", *SMALL, *TABLE)
+    out = files / "folds"
+    assert run(*command, "--folds", "2", "--out", out).code == 0
+    scores = (out / "result.json").read_bytes()
+    refused = one_sentence(run(*command, "--out", out), 2)
+    assert (
+        "has a cross-validation, whose scores a trained task would overwrite: choose another folder, or give --folds" in refused
+    )
+    assert (out / "result.json").read_bytes() == scores and not (out / "run").exists()
+    for verb in (("predict", out, "a"), ("evaluate", out, files / "texts.tsv")):
+        said = one_sentence(run(*verb))
+        assert "has the scores of a cross-validation with 2 folds, and no model of its own" in said and "folds/fold-1" in said
+    for more in ((), ("--folds", "2")):
+        said = one_sentence(run(*command, *more, "--out", files / "texts.tsv"), 2)
+        assert said.endswith(f"--out {files}/texts.tsv is a file; give a folder\n")
+    assert "has a model, which a trained task would overwrite" in one_sentence(run(*command, "--out", model), 2)

@@ -16,7 +16,6 @@ from typing import Any
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.run import Run
-from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
@@ -28,6 +27,7 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.folder_check import check_out
 from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
@@ -76,8 +76,7 @@ class TaskJob:
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
         out = Path(self.out).expanduser()
-        if models.is_folder(out):
-            raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
+        check_out(out)
         notify = notify if run.is_main_process else _log.debug
         recorded = recorded_configs(self.task, out)
         options, config, fitting = self.configured(recorded)

@@ -29,7 +29,8 @@ from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
-from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.folder import load
+from polyseme.tasks.folder_check import is_task
 from polyseme.tasks.registry import TASKS
 from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
 from polyseme.tasks.run_summary import RunSummary
