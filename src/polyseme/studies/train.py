@@ -97,7 +97,8 @@ class TaskJob:
             script.check_encoders(encoders)
         if recorded is None:  # a run that is resumed has them
             if recipe := self._recipe(config, options, encoders, script, notify):
-                config, fitting = configure_task(self.task, {**options, **recipe})
+                changed, fitting = configure_task(self.task, {**options, **recipe})
+                config = changed.with_guess(getattr(config, "guessed", ()))
             if "positions" not in self.options and not config.is_linear:
                 config = with_default_position(config, encoders, notify)
         return fit(
@@ -120,7 +121,9 @@ class TaskJob:
         known = recorded is not None or self.in_memory
         guessed = {} if known else task_class(self.task).guessed_options(self.files.train, config, self.options)
         options = {**guessed, **self.options}
-        return options, *configure_task(self.task, options, recorded)
+        config, fitting = configure_task(self.task, options, recorded)
+        names = {*guessed, *getattr(config, "guessed", ())} - self.options.keys()
+        return options, config.with_guess(names), fitting
 
     def _recipe(
         self, config: TaskConfig, options: Mapping[str, Any], encoders: list[Encoder], script: DataScript, notify: Notify

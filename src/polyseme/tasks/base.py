@@ -391,7 +391,7 @@ class Task(Learner):
         if idle := [name for name in given if name not in fields]:
             raise UsageError(f"{', '.join(map(arg, idle))}: data files of {self.kind} have no such option")
         try:
-            self.config = self.config.replace(**given)
+            self.config = self.config.with_layout(given)
         except ConfigError as error:
             raise UsageError(str(error)) from error
 
