@@ -70,6 +70,8 @@ class Task(Learner):
     """The metric that chooses the best network: higher is better, 1 at most."""
     multi_line: ClassVar[bool] = False
     """Whether a prediction prints as several lines, with a blank line between two predictions."""
+    texts_per_line: ClassVar[int] = 1
+    """How many columns of a table make a line of `polyseme predict`; 0: its lines are no columns."""
     score_name = "error"
     report: TrainingReport | None = None
     """How well it does on dev and test data, where `polyseme.train` trained it just now."""
