@@ -26,7 +26,7 @@ def test_tags(run, runs):
     blocks = ["".join(f"{word}\t{tag}\n" for word, tag in zip(each.words, each.tags, strict=True)) for each in expected]
     result = run("predict", runs / "tagger", *texts)
     assert result.code == 0 and result.out == "\n".join(blocks) and result.err == ""
-    assert run("predict", runs / "tagger", *texts, "--json").json == [{"words": e.words, "tags": e.tags} for e in expected]
+    assert run("predict", runs / "tagger", *texts, "--json").json == [e.to_json() for e in expected]
     (spaces,) = run("predict", runs / "tagger", texts[0], "--split-on-spaces", "--json").json
     assert spaces["words"] == ["Ann", "lives", "in", "Oslo."]
 
