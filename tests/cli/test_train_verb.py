@@ -203,3 +203,17 @@ def test_folders_that_hold_something_else_are_refused_before_any_work(run, model
         said = one_sentence(run(*command, *more, "--out", files / "texts.tsv"), 2)
         assert said.endswith(f"--out {files}/texts.tsv is a file; give a folder\n")
     assert "has a model, which a trained task would overwrite" in one_sentence(run(*command, "--out", model), 2)
+
+
+def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, model, files, monkeypatch):
+    command = ("train", "classification", "--data", files / "texts.tsv", "--encoder", model, *TABLE[2:], "--epochs", "2")
+    first = run(*command, "--out", files / "run")
+    assert first.code == 0, first
+    monkeypatch.setattr("polyseme.tasks.data.TaskData.cache", lambda *_, **__: pytest.fail("layers are computed"))
+    again = run(*command, "--out", files / "run")
+    assert f"{files}/run is trained; nothing to do" in again.err and "come from it" in again.err
+    assert again.out.splitlines()[2] == first.out.splitlines()[2]  # the scores
+    refused = run(*command[:-1], "3", "--out", files / "run").err
+    assert "has a finished run with other settings (--epochs: 2 in the run, 3 now): choose another folder" in refused
+    refused = run(*command, "--seed", "5", "--out", files / "run").err
+    assert "--seed: 0 in the run, 5 now" in refused and "resume" not in refused

@@ -81,7 +81,7 @@ class TaskJob:
         recorded = recorded_configs(self.task, out)
         options, config, fitting = self.configured(recorded)
         if recorded == {"task": config, "fit": fitting}:  # other settings are refused or reported when it is resumed
-            notify(f"{out} has a run, which keeps its settings where you give none; for a new run choose another folder")
+            notify(f"{out} has a run; settings that you do not give come from it (for a new run choose another folder)")
         try:
             data = self.data or self._read(config, run.seed, notify)
         except PolysemeError as error:
