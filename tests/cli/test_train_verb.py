@@ -101,7 +101,7 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
     sentence = one_sentence(run(*call, "--hidden-size", "9", "--out", files / "cut"))
-    assert "settings.task.hidden_size: 8 in the run, 9 now" in sentence and "--accept-changes" in sentence
+    assert "has a finished run with other settings (--hidden-size: 8 in the run, 9 now)" in sentence
 
 
 BAD = {
@@ -217,3 +217,15 @@ def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, mode
     assert "has a finished run with other settings (--epochs: 2 in the run, 3 now): choose another folder" in refused
     refused = run(*command, "--seed", "5", "--out", files / "run").err
     assert "--seed: 0 in the run, 5 now" in refused and "resume" not in refused
+
+
+def test_prose_and_too_few_examples_are_named(run, files):
+    (files / "raw.txt").write_text("The film was very good and long.\nI did not like it.\n")
+    said = one_sentence(run("train", "tagging", "--data", files / "raw.txt", *SMALL, "--out", files / "run"))
+    assert (
+        "raw.txt: seems to be plain text (it begins with 'The film was" in said and "expected a word and a tag per line" in said
+    )
+    (files / "two.csv").write_text("text,label\nthe film is good,good\nthe film is bad,bad\n")
+    said = run("train", "classification", "--data", files / "two.csv", *SMALL, "--out", files / "run").err
+    assert "two.csv has 2 examples; 1 of them is held out as dev data, and the others are too few" in said
+    assert "give more examples of each class, or dev data of its own with --dev" in said

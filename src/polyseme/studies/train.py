@@ -37,6 +37,8 @@ PathName = str | Path
 Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
 Notify = Callable[[str], None]
 _log = logging.getLogger(__name__)
+_FEW = 100
+"""Examples, of which those that are left may lack a class."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,23 @@ class TaskJob:
             raise PolysemeError(f"{self.files.train} has {given}, too few to hold some out: give {arg('dev')}")
         kept, held = split_plan(task, scored, config).hold_out(seed, fewest=fewest)
         dev = [scored[number] for number in held]
+        self._check_classes([scored[number] for number in kept], scored, config)
         return [scored[number] for number in kept] if scored is examples else self.without(examples, dev), dev
+
+    def _check_classes(self, kept: list[Any], scored: list[Any], config: TaskConfig) -> None:
+        """Name the cause where the examples that are left cannot be trained on, and all together could."""
+        task = task_class(self.task)
+        if len(scored) > _FEW:
+            return
+        try:
+            task.collect_labels(kept, task.resolve_defaults(config, scored))
+        except PolysemeError as error:
+            task.collect_labels(scored, task.resolve_defaults(config, scored))  # that all have one label is another error
+            held = len(scored) - len(kept)
+            out = f"{held} of them {'is' if held == 1 else 'are'} held out as dev data"
+            what = f"{self.files.train} has {len(scored)} examples; {out}"
+            advice = f"give more examples of each class, or dev data of its own with {arg('dev')}"
+            raise PolysemeError(f"{what}, and the others are too few ({error}): {advice}") from error
 
     def without(self, examples: list[Any], held: list[Any]) -> list[Any]:
         """Return the examples from other lines of the file than those that are held out."""
