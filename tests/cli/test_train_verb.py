@@ -178,12 +178,14 @@ def test_columns_of_an_earlier_run_are_named_as_such(run, files):
     (files / "odd.csv").write_text(
         "body,cat\n" + "".join(f"the {each} {n} was here,{each}\n" for n in range(9) for each in "ab")
     )
-    assert (
-        run("train", "classification", "--data", files / "odd.csv", *SMALL, "--epochs", "1", "--out", files / "run").code == 0
-    )
+    named = ("--data", files / "odd.csv", "--text", "body", "--label", "cat")
+    assert run("train", "classification", *named, *SMALL, "--out", files / "run").code == 0
     again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "run")
     assert again.code == 2 and "has no column 'body'" in again.err
     assert f"comes from the run in {files}/run: choose another folder" in again.err
+    assert run("train", "classification", "--data", files / "odd.csv", *SMALL, "--out", files / "guessed").code == 0
+    again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "guessed")
+    assert again.code == 1 and "has a finished run with other settings" in again.err and "training data changed" in again.err
 
 
 def test_folders_that_hold_something_else_are_refused_before_any_work(run, model, files):
