@@ -151,3 +151,39 @@ def test_bad_data(run, runs, tmp_path):
     (tmp_path / "empty").write_text("")
     assert "empty" in one_sentence(run("evaluate", runs / "classifier", tmp_path / "empty"))
     assert "is not a trained task (task.json is missing)" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))
+
+
+def opinions(count: int) -> str:
+    return "".join(f"the {'b' if number % 2 else 'a'} was here number {number},{number % 2}\n" for number in range(2 * count))
+
+
+def test_columns_that_were_a_guess_are_found_anew(run, tmp_path):
+    rows = opinions(9)
+    (tmp_path / "train.csv").write_text("Review Text,Opinion\n" + rows)
+    (tmp_path / "known.csv").write_text("label,text\n" + "1,the a was here\n0,the b was here\n")
+    (tmp_path / "odd.csv").write_text("body,cat\n" + rows)
+    (tmp_path / "few.csv").write_text("body,cat\nthe a was here,1\n")
+    train = ("train", "classification", "--data", tmp_path / "train.csv", "--encoder", "none", "--epochs", "1")
+    assert run(*train, "--out", tmp_path / "run").code == 0
+    call = ("evaluate", tmp_path / "run")
+    known = run(*call, tmp_path / "known.csv")
+    trained = "the task was trained with the columns text: 'Review Text', label: 'Opinion', which this file lacks"
+    assert known.code == 0 and known.err == f"polyseme: {tmp_path}/known.csv: {trained}; columns text: 'text', label: 'label'\n"
+    assert "columns text: 'body', label: 'cat'" in run(*call, tmp_path / "odd.csv").err
+    assert trained in one_sentence(run(*call, tmp_path / "few.csv"), 2)
+    assert run(*call, tmp_path / "few.csv", "--text", "body", "--label", "cat").code == 0
+    assert run(*call, tmp_path / "train.csv").err == ""
+    given = ("--text", "Review Text", "--label", "Opinion", "--out", tmp_path / "strict")
+    assert run(*train, *given).code == 0
+    refused = one_sentence(run("evaluate", tmp_path / "strict", tmp_path / "odd.csv"), 2)
+    assert "has no column 'Review Text' for --text" in refused
+
+
+def test_a_header_where_the_training_data_had_none(run, tmp_path):
+    rows = opinions(9)
+    (tmp_path / "train.csv").write_text(rows)
+    (tmp_path / "named.csv").write_text("label,text\n1,the a was here\n0,the b was here\n")
+    train = ("train", "classification", "--data", tmp_path / "train.csv", "--encoder", "none", "--epochs", "1")
+    assert run(*train, "--out", tmp_path / "run").code == 0
+    result = run("evaluate", tmp_path / "run", tmp_path / "named.csv")
+    assert "2 examples" in result.out and "columns text: 'text', label: 'label'" in result.err

@@ -26,7 +26,7 @@ def test_tags(run, runs):
     blocks = ["".join(f"{word}\t{tag}\n" for word, tag in zip(each.words, each.tags, strict=True)) for each in expected]
     result = run("predict", runs / "tagger", *texts)
     assert result.code == 0 and result.out == "\n".join(blocks) and result.err == ""
-    assert run("predict", runs / "tagger", *texts, "--json").json == [{"words": e.words, "tags": e.tags} for e in expected]
+    assert run("predict", runs / "tagger", *texts, "--json").json == [e.to_json() for e in expected]
     (spaces,) = run("predict", runs / "tagger", texts[0], "--split-on-spaces", "--json").json
     assert spaces["words"] == ["Ann", "lives", "in", "Oslo."]
 
@@ -111,8 +111,6 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
-        ("a.csv", "text,label\ngood film,pos\n", "CSV"),
-        ("a.jsonl", '{"text": "good film", "label": "pos"}\n', "JSON"),
         ("a.txt", "text,label\ngood film,pos\n", "CSV (it begins with 'text,label')"),
         ("a.txt", '{"text": "good film"}\n\n{"text": "bad film"}\n', "JSON lines"),
     ],
@@ -120,7 +118,7 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
 def test_tables_are_refused(run, runs, tmp_path, name, text, kind):
     (tmp_path / name).write_text(text)
     message = one_sentence(run("predict", runs / "classifier", "--input", tmp_path / name), 2)
-    assert f"{name} is {kind}; expected plain text, one text per line: give a file of the texts alone" in message
+    assert f"{name} is {kind}; expected plain text, one text per line: name its column with --text, or give a file" in message
 
 
 @pytest.mark.parametrize("text", ["text, label\nno comma\n", "{a}\n{b}\n", "good, but long\nbad, and short\n"])
@@ -143,3 +141,75 @@ def test_called_wrongly(run, runs, tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"fine\n\xef\xf0\xe8\n")
     assert "latin.txt:2: is not UTF-8" in one_sentence(run("predict", runs / "tagger", "-i", tmp_path / "latin.txt"))
     assert "nowhere" in one_sentence(run("predict", runs / "tagger", "a", "--device", "nowhere"), 2)
+
+
+@pytest.mark.parametrize("verb", ["predict", "evaluate"])
+def test_what_is_no_task_is_named(run, model, tmp_path, verb):
+    (tmp_path / "begun" / "run").mkdir(parents=True)
+    assert "en: is a model (an encoder), not a trained task; `polyseme embed --model en`" in one_sentence(run(verb, "en", "a"))
+    assert f"`polyseme train TASK --encoder {model}`" in one_sentence(run(verb, model, "a"))
+    said = one_sentence(run(verb, tmp_path / "begun", "a"))
+    assert "its training is running or was interrupted (run/); the command that started it resumes it" in said
+
+
+def predicted(result):
+    return [line.split("\t", 2)[2] for line in result.out.splitlines()]
+
+
+def test_a_column_of_a_table(run, runs, tmp_path):
+    table, call = tmp_path / "a.csv", ("predict", runs / "classifier", "--input", tmp_path / "a.csv")
+    table.write_text('id,body,label\n1,"good, ""very""\ngood",pos\n2,,neg\n3,bad,neg\n')
+    texts = ['good, "very" good', "", "bad"]  # a line for each row
+    assert predicted(run(*call, "--text", "body")) == texts
+    expected = polyseme.load_task(runs / "classifier").predict(texts)
+    assert [each["label"] for each in run(*call, "--text", "body", "--json").json] == [each.label for each in expected]
+    message = one_sentence(run(*call), 2)
+    assert "a.csv is CSV, and no column is evidently the text: give --text; its first row: 'id', 'body', 'label'" in message
+    assert "no column 'story' for --text among 'id', 'body'" in one_sentence(run(*call, "--text", "story"), 2)
+    assert "classification reads one text of a row" in one_sentence(run(*call, "--text", "body", "--second", "id"), 2)
+    message = one_sentence(run("predict", runs / "classifier", "a", "--text", "b"), 2)
+    assert "--text names a column of a file: give --input" in message
+    table.write_text("text,label\ngood film,pos\n")
+    result = run(*call)
+    assert predicted(result) == ["good film"]
+    assert result.err == f"polyseme: {table}: columns text: 'text'; --text names another\n"
+    table.write_text("text,label\ngood film,pos\nbad,film,neg\n")
+    assert "a.csv:3: has 3 columns and line 1 has 2" in run(*call).err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"text": "good film", "label": "pos"}\n'),
+        ("a.tsv", "label\ttext\npos\tgood film\n"),
+        ("a.csv", "text\ngood film\n"),
+    ],
+)
+def test_an_evident_column(run, runs, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert predicted(run("predict", runs / "classifier", "--input", tmp_path / name)) == ["good film"]
+
+
+def test_columns_of_pairs(run, runs, tmp_path):
+    (tmp_path / "a.csv").write_text("one,two,x\nit rains,it is wet,1\nit rains,dry,2\n")
+    call = ("predict", runs / "pairs", "--input", tmp_path / "a.csv")
+    assert predicted(run(*call, "--text", "one", "--second", "two")) == ["it rains\tit is wet", "it rains\tdry"]
+    assert "pairs reads two texts of a row: give --text and --second" in one_sentence(run(*call, "--text", "one"), 2)
+    assert "give --text and --second; its first row" in one_sentence(run(*call), 2)
+    (tmp_path / "a.csv").write_text("premise,hypothesis\nit rains,it is wet\n")
+    assert predicted(run(*call)) == ["it rains\tit is wet"]
+
+
+def test_the_column_of_the_training_data(run, tmp_path):
+    rows = "".join(f"the {'b' if n % 2 else 'a'} was here number {n},{n % 2}\n" for n in range(18))
+    (tmp_path / "train.csv").write_text("Review Text,Opinion\n" + rows)
+    train = ("train", "classification", "--data", tmp_path / "train.csv", "--encoder", "none", "--epochs", "1")
+    assert run(*train, "--out", tmp_path / "run").code == 0
+    (tmp_path / "new.csv").write_text("id,Review Text\n1,the a was here\n")
+    assert predicted(run("predict", tmp_path / "run", "--input", tmp_path / "new.csv")) == ["the a was here"]
+
+
+def test_an_output_file_is_a_redirection(run, runs):
+    assert "No such option: --out; the output goes to standard output, so redirect it: > FILE" in one_sentence(
+        run("predict", runs / "classifier", "a", "--out", "p.txt"), 2
+    )

@@ -101,7 +101,7 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
     sentence = one_sentence(run(*call, "--hidden-size", "9", "--out", files / "cut"))
-    assert "settings.task.hidden_size: 8 in the run, 9 now" in sentence and "--accept-changes" in sentence
+    assert "has a finished run with other settings (--hidden-size: 8 in the run, 9 now)" in sentence
 
 
 BAD = {
@@ -178,9 +178,56 @@ def test_columns_of_an_earlier_run_are_named_as_such(run, files):
     (files / "odd.csv").write_text(
         "body,cat\n" + "".join(f"the {each} {n} was here,{each}\n" for n in range(9) for each in "ab")
     )
-    assert (
-        run("train", "classification", "--data", files / "odd.csv", *SMALL, "--epochs", "1", "--out", files / "run").code == 0
-    )
+    named = ("--data", files / "odd.csv", "--text", "body", "--label", "cat")
+    assert run("train", "classification", *named, *SMALL, "--out", files / "run").code == 0
     again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "run")
     assert again.code == 2 and "has no column 'body'" in again.err
     assert f"comes from the run in {files}/run: choose another folder" in again.err
+    assert run("train", "classification", "--data", files / "odd.csv", *SMALL, "--out", files / "guessed").code == 0
+    again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "guessed")
+    assert again.code == 1 and "has a finished run with other settings" in again.err and "training data changed" in again.err
+
+
+def test_folders_that_hold_something_else_are_refused_before_any_work(run, model, files):
+    command = ("train", "classification", "--data", files / "texts.tsv", *SMALL, *TABLE)
+    out = files / "folds"
+    assert run(*command, "--folds", "2", "--out", out).code == 0
+    scores = (out / "result.json").read_bytes()
+    refused = one_sentence(run(*command, "--out", out), 2)
+    assert (
+        "has a cross-validation, whose scores a trained task would overwrite: choose another folder, or give --folds" in refused
+    )
+    assert (out / "result.json").read_bytes() == scores and not (out / "run").exists()
+    for verb in (("predict", out, "a"), ("evaluate", out, files / "texts.tsv")):
+        said = one_sentence(run(*verb))
+        assert "has the scores of a cross-validation with 2 folds, and no model of its own" in said and "folds/fold-1" in said
+    for more in ((), ("--folds", "2")):
+        said = one_sentence(run(*command, *more, "--out", files / "texts.tsv"), 2)
+        assert said.endswith(f"--out {files}/texts.tsv is a file; give a folder\n")
+    assert "has a model, which a trained task would overwrite" in one_sentence(run(*command, "--out", model), 2)
+
+
+def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, model, files, monkeypatch):
+    command = ("train", "classification", "--data", files / "texts.tsv", "--encoder", model, *TABLE[2:], "--epochs", "2")
+    first = run(*command, "--out", files / "run")
+    assert first.code == 0, first
+    monkeypatch.setattr("polyseme.tasks.data.TaskData.cache", lambda *_, **__: pytest.fail("layers are computed"))
+    again = run(*command, "--out", files / "run")
+    assert f"{files}/run is trained; nothing to do" in again.err and "come from it" in again.err
+    assert again.out.splitlines()[2] == first.out.splitlines()[2]  # the scores
+    refused = run(*command[:-1], "3", "--out", files / "run").err
+    assert "has a finished run with other settings (--epochs: 2 in the run, 3 now): choose another folder" in refused
+    refused = run(*command, "--seed", "5", "--out", files / "run").err
+    assert "--seed: 0 in the run, 5 now" in refused and "resume" not in refused
+
+
+def test_prose_and_too_few_examples_are_named(run, files):
+    (files / "raw.txt").write_text("The film was very good and long.\nI did not like it.\n")
+    said = one_sentence(run("train", "tagging", "--data", files / "raw.txt", *SMALL, "--out", files / "run"))
+    assert (
+        "raw.txt: seems to be plain text (it begins with 'The film was" in said and "expected a word and a tag per line" in said
+    )
+    (files / "two.csv").write_text("text,label\nthe film is good,good\nthe film is bad,bad\n")
+    said = run("train", "classification", "--data", files / "two.csv", *SMALL, "--out", files / "run").err
+    assert "two.csv has 2 examples; 1 of them is held out as dev data, and the others are too few" in said
+    assert "give more examples of each class, or dev data of its own with --dev" in said

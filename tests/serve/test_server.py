@@ -135,3 +135,6 @@ def test_wrong_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert main(["serve", "--task", str(tmp_path / "nothing"), "--port", "0"]) == 1
     said = capsys.readouterr().err
     assert "nothing: no such folder" in said and "listening" not in said
+    assert main(["serve", "--task", "en", "--port", "0"]) == 1
+    said = capsys.readouterr().err
+    assert "en: is a model (an encoder), not a trained task" in said and "listening" not in said

@@ -75,3 +75,14 @@ def test_layer_weights_are_bars() -> None:
 
 def test_tabs_and_line_ends_in_a_label_are_escaped():
     assert LabelPrediction("a\tb\r\nc", 0.5, {}).to_lines("in") == ["a\\tb\\r\\nc\t0.5000\tin"]
+
+
+def test_the_json_of_tags_has_their_spans():
+    found = [
+        {"begin": 0, "end": 1, "label": "PER", "text": "<Ann>"},
+        {"begin": 2, "end": 4, "label": "LOC", "text": "New York"},
+    ]
+    assert TAGGED.to_json() == {"words": TAGGED.words, "tags": TAGGED.tags, "spans": found}
+    assert TaggedText(["在", "北", "京"], ["O", "B-LOC", "I-LOC"]).to_json()["spans"][0]["text"] == "北京"
+    assert TaggedText(["a"], ["O"]).to_json()["spans"] == []
+    assert TaggedText(["a", "b"], ["DET", "NOUN"]).to_json() == {"words": ["a", "b"], "tags": ["DET", "NOUN"]}

@@ -244,7 +244,7 @@ def test_other_documents_are_other_data(tmp_path: Path) -> None:
     first, second = (Tagging.read(file, IN_DOCUMENTS) for file in (one, each))
     assert first == second
     fit(TaskBuilder(Tagging, IN_DOCUMENTS, [elmo()]), Splits(first, first), tmp_path / "run", QUICK.replace(epochs=1), Run())
-    with pytest.raises(PolysemeError, match=r"training data: .*dev data: "):
+    with pytest.raises(PolysemeError, match="the training data changed; the dev data changed"):
         fit(
             TaskBuilder(Tagging, IN_DOCUMENTS, [elmo()]),
             Splits(second, second),

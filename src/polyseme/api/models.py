@@ -120,7 +120,7 @@ def info(model: ModelArgument, *, card: ShowCard = False) -> ModelInfo | TaskInf
     >>> polyseme.info("en")  # doctest: +SKIP
     """
     from polyseme.formats.info import info as describe
-    from polyseme.tasks.folder import is_task
+    from polyseme.tasks.folder_check import is_task
 
     name = model.name if isinstance(model, ModelRequest) else model
     if isinstance(name, str | Path) and is_task(Path(name).expanduser()):

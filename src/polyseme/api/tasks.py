@@ -20,7 +20,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
-from polyseme.text.files.lines import TextLines, not_plain_text
+from polyseme.text.files.lines import TableLines, TextLines, not_plain_text
 from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ def predict(
     trained = loaded_task(task, device)
     trained.set_decoding(decoding)
     lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
-    if isinstance(lines, list | tuple | TextLines):
+    if isinstance(lines, list | tuple | TextLines) and not isinstance(lines, TableLines):
         lines = TextLines(trained.lines_from_arguments(list(lines)))
     return _predictions(trained, lines, split_on_spaces)
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from polyseme import __version__
-from polyseme.api import corpora, embedding, language, models, probing, studies, tasks, training, words
+from polyseme.api import corpora, embedding, language, models, predicting, probing, studies, tasks, training, words
 from polyseme.base.config import Config
 from polyseme.base.options import Option, options_of
 from polyseme.cli.generate import Verb
@@ -234,13 +234,14 @@ ADAPT = Verb(
     examples=["polyseme adapt elmo_2x1024_128_weights.hdf5 --corpus reports/ --out my-domain --splitter english"],
 )
 PREDICT = Verb(
-    function=tasks.predict,
+    function=predicting.run_prediction,
     name="predict",
-    lines=partial(lines_of, refuse_tables=True),
+    lines=partial(lines_of, warn_tables=False),
     options=tasks.decoding_options,
     examples=[
         'polyseme predict my-tagger "Ann lives in Paris."',
         "polyseme predict my-classifier --input reviews.txt --json",
+        "polyseme predict my-classifier --input reviews.csv --text review",
         'polyseme predict my-reader "Who left?" "Ann saw Bob leave."',
         'polyseme predict my-roles "1,3 Ann saw Bob leave"',
         "polyseme predict my-translator --input sentences.txt --strategy sample --top-p 0.9 --num-return-sequences 3",

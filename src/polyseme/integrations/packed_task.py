@@ -17,7 +17,7 @@ from polyseme.encoders.fingerprint import known_fingerprint
 from polyseme.integrations.model_reference import shared_model
 from polyseme.tasks.base import Task
 from polyseme.tasks.folder import load
-from polyseme.tasks.folder_writer import HEAD
+from polyseme.tasks.folder_check import HEAD
 
 
 @dataclass(frozen=True)

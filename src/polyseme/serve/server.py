@@ -100,10 +100,10 @@ def serve(
 def _check_paths(models: Iterable[str], tasks: Iterable[str]) -> None:
     """Report a folder that is missing, before the service says that it listens."""
     from polyseme.encoders.shipped import resolve_path
+    from polyseme.tasks.folder_check import check_task
 
     for task in tasks:
-        if not Path(task).expanduser().exists():
-            raise PolysemeError(f"{task}: no such folder; `polyseme train` trains a task on labelled data")
+        check_task(Path(task).expanduser())
     for model in models:
         is_hub_id = model.count("/") == 1  # or a path, of which loading says the same
         if not is_hub_id and not Path(f"{model}.index").exists():  # that of a TensorFlow checkpoint

@@ -31,12 +31,13 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.studies.train import Encoders, Notify, TaskJob
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.fit import RESULT, SCORE_COUNTS, RunDisplay, Splits
-from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.folder import load
+from polyseme.tasks.folder_check import FOLDS, check_out_of_folds
 from polyseme.tasks.registry import task_class
 from polyseme.tasks.splits import split_plan
 from polyseme.tasks.training_report import baseline_scores
 
-STAMP, LAYERS = "folds.json", "layers"
+LAYERS = "layers"
 Scores = dict[str, float]
 _log = logging.getLogger(__name__)
 
@@ -128,8 +129,7 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
     if given := [name for name in ("dev", "test") if getattr(job.files, name) is not None]:
         raise UsageError(f"{arg('folds', folds)} divides the data itself: leave out {', '.join(map(arg, given))}")
     out = Path(job.out).expanduser()
-    if is_task(out):
-        raise UsageError(f"{out} has a trained task: choose another folder for {arg('folds')}")
+    check_out_of_folds(out)
     _, config, _ = job.configured()
     splits = _splits(job, config, folds, run.seed, notify)
     if run.is_main_process:
@@ -216,7 +216,7 @@ def _names(encoders: Encoders | None) -> Any:
 
 def _check(out: Path, stamp: dict[str, Any]) -> None:
     """Write how the data is divided, or refuse a folder with other folds."""
-    path = out / STAMP
+    path = out / FOLDS
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(stamp, indent=2, ensure_ascii=False) + "\n")

@@ -16,7 +16,6 @@ from typing import Any
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.run import Run
-from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
@@ -28,6 +27,7 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.folder_check import check_out
 from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
@@ -37,6 +37,8 @@ PathName = str | Path
 Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
 Notify = Callable[[str], None]
 _log = logging.getLogger(__name__)
+_FEW = 100
+"""Examples, of which those that are left may lack a class."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,12 @@ class TaskJob:
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
         out = Path(self.out).expanduser()
-        if models.is_folder(out):
-            raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
+        check_out(out)
         notify = notify if run.is_main_process else _log.debug
         recorded = recorded_configs(self.task, out)
         options, config, fitting = self.configured(recorded)
         if recorded == {"task": config, "fit": fitting}:  # other settings are refused or reported when it is resumed
-            notify(f"{out} has a run, which keeps its settings where you give none; for a new run choose another folder")
+            notify(f"{out} has a run; settings that you do not give come from it (for a new run choose another folder)")
         try:
             data = self.data or self._read(config, run.seed, notify)
         except PolysemeError as error:
@@ -98,7 +99,8 @@ class TaskJob:
             script.check_encoders(encoders)
         if recorded is None:  # a run that is resumed has them
             if recipe := self._recipe(config, options, encoders, script, notify):
-                config, fitting = configure_task(self.task, {**options, **recipe})
+                changed, fitting = configure_task(self.task, {**options, **recipe})
+                config = changed.with_guess(getattr(config, "guessed", ()))
             if "positions" not in self.options and not config.is_linear:
                 config = with_default_position(config, encoders, notify)
         return fit(
@@ -121,7 +123,9 @@ class TaskJob:
         known = recorded is not None or self.in_memory
         guessed = {} if known else task_class(self.task).guessed_options(self.files.train, config, self.options)
         options = {**guessed, **self.options}
-        return options, *configure_task(self.task, options, recorded)
+        config, fitting = configure_task(self.task, options, recorded)
+        names = {*guessed, *getattr(config, "guessed", ())} - self.options.keys()
+        return options, config.with_guess(names), fitting
 
     def _recipe(
         self, config: TaskConfig, options: Mapping[str, Any], encoders: list[Encoder], script: DataScript, notify: Notify
@@ -183,7 +187,23 @@ class TaskJob:
             raise PolysemeError(f"{self.files.train} has {given}, too few to hold some out: give {arg('dev')}")
         kept, held = split_plan(task, scored, config).hold_out(seed, fewest=fewest)
         dev = [scored[number] for number in held]
+        self._check_classes([scored[number] for number in kept], scored, config)
         return [scored[number] for number in kept] if scored is examples else self.without(examples, dev), dev
+
+    def _check_classes(self, kept: list[Any], scored: list[Any], config: TaskConfig) -> None:
+        """Name the cause where the examples that are left cannot be trained on, and all together could."""
+        task = task_class(self.task)
+        if len(scored) > _FEW:
+            return
+        try:
+            task.collect_labels(kept, task.resolve_defaults(config, scored))
+        except PolysemeError as error:
+            task.collect_labels(scored, task.resolve_defaults(config, scored))  # that all have one label is another error
+            held = len(scored) - len(kept)
+            out = f"{held} of them {'is' if held == 1 else 'are'} held out as dev data"
+            what = f"{self.files.train} has {len(scored)} examples; {out}"
+            advice = f"give more examples of each class, or dev data of its own with {arg('dev')}"
+            raise PolysemeError(f"{what}, and the others are too few ({error}): {advice}") from error
 
     def without(self, examples: list[Any], held: list[Any]) -> list[Any]:
         """Return the examples from other lines of the file than those that are held out."""

@@ -70,6 +70,8 @@ class Task(Learner):
     """The metric that chooses the best network: higher is better, 1 at most."""
     multi_line: ClassVar[bool] = False
     """Whether a prediction prints as several lines, with a blank line between two predictions."""
+    texts_per_line: ClassVar[int] = 1
+    """How many columns of a table make a line of `polyseme predict`; 0: its lines are no columns."""
     score_name = "error"
     report: TrainingReport | None = None
     """How well it does on dev and test data, where `polyseme.train` trained it just now."""
@@ -391,7 +393,7 @@ class Task(Learner):
         if idle := [name for name in given if name not in fields]:
             raise UsageError(f"{', '.join(map(arg, idle))}: data files of {self.kind} have no such option")
         try:
-            self.config = self.config.replace(**given)
+            self.config = self.config.with_layout(given)
         except ConfigError as error:
             raise UsageError(str(error)) from error
 

@@ -65,6 +65,7 @@ class Choices(SequenceTask):
     """A multiple-choice network; an output is a `ChoicePrediction`."""
 
     kind = "choices"
+    texts_per_line = 0
     config_type = ChoicesConfig
     config: ChoicesConfig
     main_metric = "accuracy"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Self
 
 from polyseme.base.config import setting
 from polyseme.base.errors import arg
@@ -49,6 +49,18 @@ class TableTaskConfig(SequenceTaskConfig):
         group="Training",
     )
     wide_features: int = setting(0, option=False)
+    guessed: tuple[str, ...] = setting((), option=False)
+    """Which of `text`, `second`, `label` and `header` are a guess by the training data: other files may have other columns."""
+
+    def with_layout(self, given: Mapping[str, Any]) -> Self:
+        """Named columns are no guess, and whether there is a header is then found out anew."""
+        guessed = tuple(name for name in self.guessed if name not in given)
+        if "header" in guessed and {"text", "second", "label"} & given.keys():
+            guessed, given = tuple(name for name in guessed if name != "header"), {"header": None, **given}
+        return super().with_layout({**given, "guessed": guessed})
+
+    def with_guess(self, names: Iterable[str]) -> Self:
+        return self.replace(guessed=tuple(name for name in ("text", "second", "label", "header") if name in names))
 
 
 @dataclass(frozen=True, kw_only=True)

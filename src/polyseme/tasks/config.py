@@ -5,9 +5,9 @@ Imports no torch, like all `*_config` modules of tasks: the command line makes i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import arg
@@ -157,6 +157,14 @@ class TaskConfig(Config):
             yield f"{arg('positions', list(self.features.positions))}: only taggers and generation have 'between'; " + (
                 "allowed here: input, output"
             )
+
+    def with_layout(self, given: Mapping[str, Any]) -> Self:
+        """The config for data files that are laid out in another way than the training data."""
+        return self.replace(**given)
+
+    def with_guess(self, names: Iterable[str]) -> Self:
+        """The config that remembers which of its settings are a guess by the training data."""
+        return self
 
     @property
     def is_linear(self) -> bool:

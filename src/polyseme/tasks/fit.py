@@ -18,7 +18,7 @@ import numpy as np
 
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import atomic, write_text
+from polyseme.base.files import atomic, read_json, write_text
 from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
@@ -28,8 +28,10 @@ from polyseme.tasks.base import Task
 from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
+from polyseme.tasks.finished_run import finished_output
 from polyseme.tasks.fit_config import FitConfig
-from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.folder import load
+from polyseme.tasks.folder_check import is_task
 from polyseme.tasks.registry import TASKS
 from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
 from polyseme.tasks.run_summary import RunSummary
@@ -141,6 +143,8 @@ def fit(
             _log.warning("%s", restart_message(error.problem, rate))
             attempts = attempts.restart(0.0)
             continue
+        if isinstance(fitted, FitResult):
+            return fitted
         if fitted.result.ended is None:  # stopped: there is nothing to score yet
             return FitResult(load(out, device=run.device) if is_task(out) else fitted.task.eval(), fitted.result, {})
         trained = session.best(fitted, attempts)
@@ -199,7 +203,24 @@ class _Session:
     """All training data, where those of this run are a fraction and the cache is shared."""
     display: RunDisplay = "all"
 
-    def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted:
+    def finished(self, task: Task, done: TrainOutput) -> FitResult | None:
+        """Return the result of a finished run from its folder; None: it was not scored on these test data."""
+        found = read_json(self.out / RESULT)
+        if found.get("test_data") != self.test_fingerprint(task) or not is_task(self.out):
+            return None
+        best = load(self.out, device=self.run.device)
+        _log.warning("%s is trained; nothing to do", self.out)
+        warning = "" if found.get("learned", True) else "the network has learned nothing"
+        report = TrainingReport(best.main_metric, found["scores"], found.get("baseline"), None, best.layer_weights(), warning)
+        output = replace(done, best_step=found["best_step"])
+        return FitResult(best, output, found["scores"], report, found.get("restarts", 0))
+
+    def test_fingerprint(self, task: Task) -> str:
+        """Return what changes with the test data; empty without any."""
+        test = self.data.test
+        return "" if test is None else _fingerprint(test, *_contexts(task.data(test)))
+
+    def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted | FitResult:
         """Train a new network, or resume its training."""
         run, out, data = self.run, self.out, self.data
         optim = self.config.optim
@@ -214,19 +235,28 @@ class _Session:
         if run.is_main_process and is_new and self.display != "none":
             sets = {"train": train_data, "dev": dev_data} | ({} if data.test is None else {"test": task.data(data.test)})
             report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
+        settings = _settings(task, self.builder, config) | _fingerprints(
+            {"data": (data.train, train_data), "dev": (data.dev, dev_data)}
+        )
+        trainer = Trainer(_train_config(config, batches), run)
+        if run.world_size == 1 and not is_new:
+            configs = {"task": task.config, "fit": config}
+            now = trainer.settings(settings)
+            done = finished_output(out, now, configs, RESULT, accept_changes=accept_changes)
+            if done is not None and (found := self.finished(task, done)) is not None:
+                return found
         shared = None if data.texts is None else task.data(data.texts)
         whole = None if self.whole is None else task.data(self.whole)
         train_data.cache(task.features, self.cache, superset=shared or whole)
         dev_data.cache(task.features, self.cache, superset=shared)
-        fingerprints = _fingerprints({"data": (data.train, train_data), "dev": (data.dev, dev_data)})
         if run.is_main_process:
             attempts.start()
-        result = Trainer(_train_config(config, batches), run).fit(
+        result = trainer.fit(
             task,
             batches,
             dev_data,
             out,
-            settings=_settings(task, self.builder, config) | fingerprints,
+            settings=settings,
             accept_changes=accept_changes,
             show=self.display == "all",
         )
@@ -279,6 +309,7 @@ class _Session:
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             summary |= {"warning": warning} if warning else {}
+            summary["test_data"] = self.test_fingerprint(best)
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if not self.shares_cache:
                 remove_caches(self.cache)

@@ -30,24 +30,17 @@ from polyseme.encoders.shipped import DISTRIBUTION, find_by_hash
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.tasks.base import Task
 from polyseme.tasks.features import Features
-from polyseme.tasks.folder_writer import FINETUNED, HEAD, LABELS, SPLITTER_WORDS, WEIGHTS, WORDS
+from polyseme.tasks.folder_check import HEAD, check_task
+from polyseme.tasks.folder_writer import FINETUNED, LABELS, SPLITTER_WORDS, WEIGHTS, WORDS
 from polyseme.tasks.registry import task_class
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.vocabulary import Vocabulary
 
 
-def is_task(path: Path) -> bool:
-    """Return whether a folder holds a trained task."""
-    return (path / HEAD).is_file()
-
-
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     """Read a trained task."""
     folder = Path(path)
-    if not is_task(folder):
-        what = "is not the folder of a trained task" if folder.exists() else "no such folder"
-        what = f"is not a trained task ({HEAD} is missing)" if folder.is_dir() else what
-        raise FormatError(folder, f"{what}; `polyseme train` trains one on labelled data")
+    check_task(path)
     head = read_json(folder / HEAD)
     version = check_format(folder / HEAD, head, "polyseme_task", {"task", "config", "splitter", "encoders", "vectors"})
     kind = task_class(head["task"])

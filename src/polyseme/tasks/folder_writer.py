@@ -19,10 +19,11 @@ from polyseme.encoders.folder import FORMAT, write_splitter
 from polyseme.encoders.shipped import HASH, NAMES
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import Features
+from polyseme.tasks.folder_check import HEAD
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
-HEAD, WEIGHTS, LABELS, WORDS, SPLITTER_WORDS = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
+WEIGHTS, LABELS, WORDS, SPLITTER_WORDS = "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
 COPIED = HASH
 """Names the encoder that a folder beside the task is a copy of."""
 FINETUNED = "features.tuned."

@@ -20,11 +20,12 @@ from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction
 from polyseme.text.labelled.tables import TableRow, first_labels, guessed_columns, read_usable_rows
+from polyseme.text.labelled.trained_columns import columns_of_file
 
 
 def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
-    """Read the rows of a table as the config says."""
-    return read_usable_rows(path, **_columns(config))
+    """Read the rows of a table as the config says; columns that were guessed in training may have other names here."""
+    return read_usable_rows(path, **columns_of_file(path, _columns(config), config.guessed))
 
 
 def guessed_data_options(path: str | Path, config: TableTaskConfig) -> dict[str, Any]:

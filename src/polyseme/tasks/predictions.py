@@ -60,7 +60,12 @@ class TaggedText(TaggedSentence, Prediction):
         return [f"{word}\t{tag}" for word, tag in zip(self.words, self.tags, strict=True)]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
-        return {"words": self.words, "tags": self.tags}
+        """The words and their tags; `spans` too if the tags mark spans, with positions of words."""
+        values: dict[str, Any] = {"words": self.words, "tags": self.tags}
+        if are_span_tags(self.tags) or set(self.tags) == {"O"}:
+            found = spans(self.tags)
+            values["spans"] = [{"begin": a, "end": b, "label": kind, "text": _text_of(self.words[a:b])} for a, b, kind in found]
+        return values
 
     @property
     def spans(self) -> list[tuple[int, int, str]]:
@@ -307,6 +312,18 @@ class LayerWeights:
 def _bars(values: dict[str, float]) -> str:
     """Named numbers as bars, one on each line."""
     return columns([(name, f"{value:.3f}", bar(value, 1.0)) for name, value in values.items()], indent=0)
+
+
+def _text_of(words: Sequence[str]) -> str:
+    """Words joined by spaces, but not between Chinese ones.
+
+    >>> _text_of(["New", "York"]), _text_of(["北", "京"])
+    ('New York', '北京')
+    """
+    from rich.cells import cell_len
+
+    pairs = zip(["", *words], words, strict=False)
+    return "".join(word if not one or cell_len(one[-1:]) == 2 == cell_len(word[:1]) else f" {word}" for one, word in pairs)
 
 
 def _spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:

@@ -88,6 +88,7 @@ class Roles(Task):
     """A semantic role labeller; an output is a list of BIO tags."""
 
     kind = "roles"
+    texts_per_line = 0
     main_metric = "f1"
     config_type = RolesConfig
     config: RolesConfig

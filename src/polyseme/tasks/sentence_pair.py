@@ -12,6 +12,7 @@ from polyseme.tasks.base import Task
 class SentencePairTask(Task):
     """A task whose lines are two texts with a tab between; on the command line they may be two arguments."""
 
+    texts_per_line = 2
     pair_description: ClassVar[str]
     """What the pair is, for messages: "a question and a paragraph"."""
 

@@ -94,7 +94,7 @@ class Trainer:
             loop = FitLoop(self.config, state, processes, dev=dev, out=out, metrics_log=metrics_log)
             try:
                 with stop.interruptible():  # it may time steps, and has nothing to lose
-                    loop.start(self._settings(settings or {}), accept_changes=accept_changes)
+                    loop.start(self.settings(settings or {}), accept_changes=accept_changes)
                 with training_display(loop.status, show=show and run.is_main_process) as display:
                     while loop.progress.ended is None and not loop.stopping:
                         loop.advance(stop, display)
@@ -102,7 +102,8 @@ class Trainer:
                 raise KeyboardInterrupt(loop.stop_note()) from error
             return self._output(loop, stop.name)
 
-    def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all that must be the same when a run is resumed; `settings`: those of `fit`."""
         run = {
             "seed": self.run.seed,
             "world_size": self.run.world_size,

@@ -23,7 +23,7 @@ _SAMPLE = 1000
 """Lines by which an encoding other than UTF-8 is recognised."""
 
 
-_TABLE = re.compile(r"\.(csv|jsonl?)(\.(gz|xz|zst))?$", re.IGNORECASE)
+TABLE_NAMES = re.compile(r"\.(csv|tsv|jsonl?)(\.(gz|xz|zst))?$", re.IGNORECASE)
 """Names of files whose lines are rows; in .tsv files they may be the texts of a pair."""
 
 
@@ -40,10 +40,10 @@ class Lines(Protocol):
         """Return the number of lines, where that is cheap to know."""
 
 
-def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, refuse_tables: bool = False) -> Lines:
+def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, warn_tables: bool = True) -> Lines:
     """Return the given texts, the lines of a file, or standard input where neither is given.
 
-    `refuse_tables`: a file that is a table by its name is an error, instead of a warning.
+    `warn_tables`: warn of a file that is a table by its name; its lines would be read as texts.
     """
     if texts and path is not None:
         raise UsageError(f"the text is given twice, as TEXT and as {arg('input')}: give one of them")
@@ -52,7 +52,7 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, refuse_tab
             _log.warning("%s is read as a text; to read the file of this name, give %s", texts[0], arg("input", texts[0]))
         return TextLines(texts)
     if path is not None:
-        return file_lines(path, refuse_tables=refuse_tables)
+        return file_lines(path, warn_tables=warn_tables)
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"no text given: add TEXT or {arg('input', 'FILE')}, or pipe text in")
     return file_lines("-")
@@ -60,7 +60,7 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, refuse_tab
 
 def not_plain_text(name: str, kind: str) -> str:
     """Return that a file is a table, where texts to predict are expected."""
-    advice = "give a file of the texts alone, or score labelled data with `polyseme evaluate`"
+    advice = f"name its column with {arg('text')}, or give a file of the texts alone"
     return f"{name} is {kind}; expected plain text, one text per line: {advice}"
 
 
@@ -71,7 +71,7 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def file_lines(path: str | Path, *, refuse_tables: bool = False) -> Lines:
+def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
     """Return the lines of a file, plain or compressed; `-` is standard input."""
     if str(path) == "-":
         if sys.stdin is None:
@@ -82,9 +82,7 @@ def file_lines(path: str | Path, *, refuse_tables: bool = False) -> Lines:
         if is_pipe(path):
             return PipedLines(path.open("rb"), str(path))
         path.open("rb").close()
-    if table := _TABLE.search(path.name):
-        if refuse_tables:
-            raise UsageError(not_plain_text(str(path), "CSV" if table[1].lower() == "csv" else "JSON"))
+    if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
         what = "is read as plain text, one text per line, with its header and all its columns"
         _log.warning("%s %s; give a file of the texts alone", path, what)
     return FileLines(path)
@@ -103,6 +101,14 @@ class TextLines:
 
     def total(self) -> int:
         return len(self._texts)
+
+
+class TableLines(TextLines):
+    """The texts of a table, one line for each row."""
+
+    def __init__(self, texts: Sequence[str], name: str) -> None:
+        super().__init__(texts)
+        self.name = name
 
 
 class FileLines:

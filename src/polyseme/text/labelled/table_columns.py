@@ -96,6 +96,8 @@ class Layout:
     """The roles whose columns are a guess."""
     unused: tuple[str, ...] = ()
     """The names of columns with content that are not read, if some columns were not given."""
+    cells: tuple[str, ...] = ()
+    """The first record, header or not."""
 
     def options(self) -> dict[str, str | bool]:
         """The columns as settings of a task: by name with a header, else by number."""
@@ -167,6 +169,7 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         guessed=header_by_content or bool(by_content),
         by_content=by_content,
         unused=tuple(names[number].strip() or str(number) for number in unused) if roles else (),
+        cells=tuple(cells),
     )
 
 

@@ -154,11 +154,16 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
 
     Other files of the same kind can then be read alike, however few rows they have.
     """
-    layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[3]
+    layout = file_layout(path, format=format, **columns)
     if not layout.guessed:
         return {}
     report_columns(path, layout)
     return layout.options()
+
+
+def file_layout(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> Layout:
+    """Return the columns that `read_table` would read with these options."""
+    return _opened(path, format, Request(**columns), BadRows(path, strict=False))[3]
 
 
 def first_labels(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> tuple[str, list[str]]:

@@ -26,6 +26,7 @@ JSON_EXPECTED = f"expected {' or '.join(_SHAPES)} on each line"
 _HEAD = 200  # lines by which a shape is recognised
 _MOST = 0.9  # of them have it
 _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator in "/_"}
+_SENTENCE_END = re.compile(r"\w[.!?。！？]+[\"'”’)]*\s*$")
 _WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
 
 
@@ -118,6 +119,13 @@ def _field(where: str, row: dict[str, Any], usual: Sequence[str], given: str | N
     return found
 
 
+def _is_prose(lines: Sequence[str]) -> bool:
+    """Whether lines are sentences: of three words or more, the last with a full stop, and of different lengths."""
+    widths = {len(cells(line)) for line in lines}
+    ends = sum(bool(_SENTENCE_END.search(line)) and "\t" not in line for line in lines)
+    return min(widths) > 2 and ends >= _MOST * len(lines) and (len(widths) > 1 or len(lines) == 1)
+
+
 def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
     """Raise an error that says what a file seems to be, if it is CSV or has several words and tags on a line."""
     head = [line for _, line in lines[:_HEAD] if line.strip()]
@@ -127,6 +135,8 @@ def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
     rows = [line for line in head if "," in line and (names & _WORD_COLUMNS or len(cells(line)) == 1)]
     if len(names) > 1 and len(rows) >= _MOST * len(head):
         raise FormatError(path, f"seems to be CSV (it begins with {head[0][:30]!r}); {EXPECTED}")
+    if _is_prose(head):
+        raise FormatError(path, f"seems to be plain text (it begins with {head[0][:30]!r}); {EXPECTED}")
     words = [word for line in head for word in cells(line)]
     for separator, joined in _JOINED.items():
         if len(words) > len(head) and sum(bool(joined.fullmatch(word)) for word in words) >= _MOST * len(words):
