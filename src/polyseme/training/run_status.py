@@ -60,13 +60,17 @@ class RunStatus:
         >>> status = RunStatus(total=100, done=40, score_name="f1", epoch=2.0, loss=0.5, score=0.8, best=0.9, left=42)
         >>> status.line()
         'epoch 2 of 5, loss 0.5000, dev f1 0.8000 (best 0.9000), 42 s left'
+
+        The best score is left out where there is no room for it.
         """
         whole = self.epoch * max(self.total / self.done, 1.0) if self.done else 0.0
         epochs = f" of {_number(round(whole) if whole >= _MANY_EPOCHS else whole)}" if self.done else ""
         left = [] if self.done >= self.total else self._left()
         loss = [self._loss()] if self.loss is not None else []
-        score = [f"dev {self._score()}"] if self.score is not None else []
-        return short(", ".join([f"epoch {_number(self.epoch)}{epochs}", *loss, *score, *left]), WIDTH)
+        start = [f"epoch {_number(self.epoch)}{epochs}", *loss]
+        scores = [[]] if self.score is None else [[f"dev {self._score()}"], [f"dev {self._score(with_best=False)}"]]
+        lines = [", ".join([*start, *score, *left]) for score in scores]
+        return short(next((line for line in lines if len(line) <= WIDTH), lines[-1]), WIDTH)
 
     def bar(self, width: int = WIDTH) -> str:
         """The line of a terminal that changes in place.
@@ -98,10 +102,10 @@ class RunStatus:
             return []
         return [f"{format_duration(self.left) if self.left >= 10 else f'{max(self.left, 1.0):.0f} s'} left"]
 
-    def _score(self) -> str:
+    def _score(self, *, with_best: bool = True) -> str:
         assert self.score is not None and self.best is not None
         best = "best" if self.is_best else f"best {_value(self.best)}"
-        return f"{self.score_name.replace('_', ' ')} {_value(self.score)} ({best})"
+        return f"{self.score_name.replace('_', ' ')} {_value(self.score)}" + (f" ({best})" if with_best else "")
 
 
 def _value(number: float) -> str:
