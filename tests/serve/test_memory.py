@@ -153,14 +153,6 @@ def test_free_memory_goes_back_while_the_service_runs(monkeypatch: pytest.Monkey
     assert len(calls) <= count + 1  # one was under way
 
 
-@pytest.mark.skipif(free_memory._trim() is None, reason="another allocator than glibc's")
-def test_memory_between_blocks_that_stay_goes_back() -> None:
-    blocks = [bytes(100_000) for _ in range(1000)]  # below the size that the system gives and takes by itself
-    del blocks[::2]
-    assert free_memory.free_memory()
-    del blocks
-
-
 def test_recently_used_replaces_and_forgets() -> None:
     kept = RecentlyUsed[str](10)
     kept.keep("a", "first", 6)

@@ -1,34 +1,17 @@
-"""Give memory that is free inside the process back to the system.
+"""Give memory that is free inside the service back to the system, again and again.
 
-Answers need arrays of many sizes for a moment. glibc keeps what they leave between smaller ones that stay, and finds less and
-less of it large enough for the next: after 36 sentences of up to 300 words, a third of all private memory was free and kept.
+Answers need arrays of many sizes for a moment: after 36 sentences of up to 300 words, a third of all private memory was free
+and kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import functools
-from collections.abc import Callable
+
+from polyseme.base.free_memory import free_memory
 
 SECONDS = 30.0
-"""Between two times; each takes some milliseconds."""
-
-
-@functools.cache
-def _trim() -> Callable[[int], int] | None:
-    """glibc's `malloc_trim`; None: this system has another allocator."""
-    try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
-    return found
-
-
-def free_memory() -> bool:
-    """Give free memory back; return whether there was some."""
-    trim = _trim()
-    return trim is not None and trim(0) == 1
+"""Between two times."""
 
 
 async def free_memory_regularly() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import atomic, read_json, write_text
+from polyseme.base.free_memory import free_memory
 from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
@@ -249,6 +250,7 @@ class _Session:
         whole = None if self.whole is None else task.data(self.whole)
         train_data.cache(task.features, self.cache, superset=shared or whole)
         dev_data.cache(task.features, self.cache, superset=shared)
+        free_memory()  # of the n-grams and the layers, much of it between blocks that stay
         if run.is_main_process:
             attempts.start()
         result = trainer.fit(
