@@ -70,15 +70,11 @@ def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="reads the memory map of Linux")
-def test_mapped_pages_are_given_back(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read or written does not stay in the memory of the process, and is the same when it is read again."""
+def test_files_are_not_mapped(encoder: Elmo, tmp_path: Path) -> None:
+    """Mapped pages count as memory of the process, and the system maps many more than are read."""
     cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
-    kept = cache.batch([2, 0])
-    assert mapped_kilobytes(tmp_path) > 0
-    monkeypatch.setattr(layer_cache, "_MAPPED", 0)
-    assert torch.equal(cache.batch([2, 0]), kept)
+    assert cache.batch([2, 0]).any()
     assert mapped_kilobytes(tmp_path) == 0
-    assert torch.equal(cache.batch([2, 0]), kept)
 
 
 def mapped_kilobytes(folder: Path) -> int:

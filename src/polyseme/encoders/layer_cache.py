@@ -1,8 +1,8 @@
 """A disk cache for the layers of frozen encoders.
 
 A frozen encoder gives the same vectors in every epoch and every run, so a task that trains only the mix of its layers need not
-compute them again. All texts, each a sentence or a document of several, follow one another in one memory-mapped file, each word
-with all its layers, so that a text is read in one piece. The folder's name is a hash of the encoder and the texts, so other
+compute them again. All texts, each a sentence or a document of several, follow one another in one file, each word with all its
+layers, so that a text is read in one piece. The folder's name is a hash of the encoder and the texts, so other
 weights or texts never meet an old cache. It is renamed when complete. Of several processes that want the same layers, one
 builds and the others wait; a build that was stopped continues.
 """
@@ -12,11 +12,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import mmap
-import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -25,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from polyseme.base.array_file import ArrayFile
 from polyseme.base.display import count, format_duration
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
@@ -39,7 +39,6 @@ _NAME = "layers-"
 _AT_A_TIME = 1 << 14  # words between two records of progress
 _TEXTS = 96  # texts between them, if these have at most four times the words: long texts fill batches, too
 _MORE_ON_CUDA = 8  # times as many, for several large batches
-_MAPPED = 1 << 28  # bytes that are read before the mapped pages are given back
 _REPORT = 30  # seconds between two reports, where there is no progress bar
 
 Document = Sequence[Sequence[str]]
@@ -55,9 +54,8 @@ class LayerCache:
     torch.Size([3, 2, 17, 1024])
     """
 
-    def __init__(self, states: NDArray[np.floating], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, states: ArrayFile | NDArray[np.floating], offsets: NDArray[np.int64]) -> None:
         self._states, self._offsets = states, offsets
-        self._bytes_read = 0
 
     @classmethod
     def build(
@@ -83,7 +81,8 @@ class LayerCache:
         """Compute the layers of these texts now, in full precision, without a file."""
         offsets = _offsets(documents)
         states = np.zeros((int(offsets[-1]), encoder.layers, encoder.dim), dtype=np.float32)
-        _write(states, offsets, 0, encoder.embed_documents(documents))
+        for begin, rows in _rows(encoder.embed_documents(documents), 0):
+            states[begin : begin + len(rows)] = rows
         return cls(states, offsets)
 
     def __len__(self) -> int:
@@ -100,12 +99,13 @@ class LayerCache:
         out = np.zeros((layers, len(rows), longest, dim), dtype=self._states.dtype)
         for number, (row, (first, length)) in enumerate(zip(rows, spans, strict=True)):
             begin = self._offsets[row] + first
-            out[:, number, :length] = self._states[begin : begin + length].transpose(1, 0, 2)
-        self._bytes_read += out.nbytes
-        if self._bytes_read > _MAPPED:
-            _give_back(self._states)
-            self._bytes_read = 0
+            out[:, number, :length] = self._read(int(begin), length).transpose(1, 0, 2)
         return torch.from_numpy(out)
+
+    def _read(self, begin: int, count: int) -> NDArray[np.generic]:
+        """Return the layers of some words, (words, layers, dim)."""
+        states = self._states
+        return states.read(begin, count) if isinstance(states, ArrayFile) else states[begin : begin + count]
 
 
 def cache_size(words: int, encoder: Encoder, precision: CachePrecision = "fp16") -> int:
@@ -125,10 +125,10 @@ def _offsets(documents: Sequence[Document]) -> NDArray[np.int64]:
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def _read(target: Path, shape: tuple[int, ...]) -> np.ndarray:
+def _read(target: Path, shape: tuple[int, ...]) -> ArrayFile:
     with wrap_os_errors(target, "read"):
         try:
-            states = np.lib.format.open_memmap(target / STATES, mode="r")
+            states = ArrayFile(target / STATES)
         except ValueError as error:
             raise FormatError(target, f"is damaged ({error}): remove it to compute it again") from error
     if states.shape != shape:
@@ -136,43 +136,41 @@ def _read(target: Path, shape: tuple[int, ...]) -> np.ndarray:
     return states
 
 
-def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:
+def _opened(part: Path, shape: tuple[int, ...], kind: type) -> ArrayFile:
     """Open the file to fill: that of a build that was stopped, or a new one, with its disk space reserved."""
     part.mkdir(parents=True, exist_ok=True)
     path = part / STATES
     if _done(part) and path.exists():
-        return np.lib.format.open_memmap(path, mode="r+")
+        return ArrayFile(path, writable=True)
     (part / PROGRESS).unlink(missing_ok=True)
-    states = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
-    if hasattr(os, "posix_fallocate"):  # a full disk under mapped memory would kill the process
-        try:
-            with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):  # and not a file system without this call
-                path.unlink()
-                what = f"the layers of {shape[0]:,} words, {states.nbytes / 1e9:,.1f} GB"
-                raise PolysemeError(
-                    f"cannot write {what}, to {part}: {error.strerror}; free some space, or choose another folder"
-                ) from error
-    return states
+    try:
+        return ArrayFile.create(path, shape, kind)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        what = f"the layers of {shape[0]:,} words, {np.prod(shape) * np.dtype(kind).itemsize / 1e9:,.1f} GB"
+        raise PolysemeError(
+            f"cannot write {what}, to {part}: {error.strerror}; free some space, or choose another folder"
+        ) from error
 
 
-def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, offsets: NDArray[np.int64], part: Path) -> None:
+def _fill(encoder: Encoder, documents: Sequence[Document], states: ArrayFile, offsets: NDArray[np.int64], part: Path) -> None:
     done = _done(part)
     if not visible():
         report(
             f"computing the layers of {count(len(documents) - done, 'text')} with {Path(encoder.source or encoder.kind).name}"
         )
+    limit = float(np.finfo(states.dtype).max)  # type: ignore[type-var]
     first, began = done, time.monotonic()
     last = began
     with progress("computing frozen layers", len(documents) - done, "texts") as advance:
         words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
         while done < len(documents):
             end = _end_of_block(offsets, done, words)
-            _write(states, offsets, done, encoder.embed_documents(documents[done:end], progress=advance))
+            for begin, rows in _rows(encoder.embed_documents(documents[done:end], progress=advance), int(offsets[done])):
+                states.write(begin, np.clip(rows, -limit, limit))
             states.flush()
-            _give_back(states)
             done = end
             write_text(part / PROGRESS, json.dumps({"sentences": done}))
             if not visible() and (now := time.monotonic()) - last >= _REPORT and done < len(documents):
@@ -186,19 +184,11 @@ def _end_of_block(offsets: NDArray[np.int64], done: int, words: int) -> int:
     return max(short, min(long, done + _TEXTS), done + 1)
 
 
-def _give_back(states: np.ndarray) -> None:
-    """Release the mapped pages: they stay in the system's cache of files, and no longer count as memory of this process."""
-    if isinstance(states, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-        states._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
-
-
-def _write(states: np.ndarray, offsets: NDArray[np.int64], first: int, arrays: Sequence[Sequence[np.ndarray]]) -> None:
-    """Write the layers of texts from number `first` on, clipped to the range of the precision."""
-    limit = float(np.finfo(states.dtype).max)
-    for begin, sentences in zip(offsets[first:].tolist(), arrays, strict=False):
-        for array in sentences:
-            states[begin : begin + array.shape[1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
-            begin += array.shape[1]
+def _rows(arrays: Sequence[Sequence[np.ndarray]], begin: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the layers of sentences, (words, layers, dim), each with the number of its first word, from `begin` on."""
+    for array in chain.from_iterable(arrays):
+        yield begin, array.transpose(1, 0, 2)
+        begin += array.shape[1]
 
 
 def _rename(part: Path, target: Path, count: int) -> None:
