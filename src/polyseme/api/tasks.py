@@ -333,10 +333,10 @@ def loaded_task(task: AnyTask, device: str | None = None) -> Task:
 class LinePrediction:
     """A prediction for one line of input."""
 
-    task: Task
+    task: Task = dataclasses.field(repr=False)
     line: str
     prediction: Any
-    first: bool
+    first: bool = dataclasses.field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""
