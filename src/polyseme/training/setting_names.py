@@ -13,7 +13,10 @@ from polyseme.base.config import Config
 from polyseme.base.errors import arg
 from polyseme.base.options import options_of
 
-_DERIVED = ("config.steps", "config.eval_every", "config.log_every", "settings.fitting.min_steps")
+_DERIVED = (
+    *("config.steps", "config.eval_every", "config.log_every"),
+    *("settings.fitting.min_steps", "settings.task.wide_features"),
+)
 _TITLES = {"settings.data": "the training data", "settings.dev": "the dev data", "settings.vocabulary": "the words or labels"}
 _ARGUMENTS = {"settings.encoders": "encoder", "settings.splitter": "splitter", "corpus": "corpus"}
 
