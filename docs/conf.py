@@ -47,6 +47,7 @@ html_copy_source = False
 html_show_search_summary = False  # it would be fetched, which browsers forbid pages of the file system
 html_show_sphinx = False
 html_search_language = "zh" if chinese else "en"
+html_search_scorer = str(DOCS / "extensions" / "search_scorer.js")
 html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"

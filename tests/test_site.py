@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
@@ -176,6 +177,26 @@ def test_chinese_search_finds_the_page(site: Path, browser: Any) -> None:
         found = page.evaluate("[...document.querySelectorAll('ul.search li a')].map(link => link.getAttribute('href'))")
         assert any(link.startswith(f"{wanted}.html") for link in found[:10]), (query, found[:10])
     assert problems == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
+    """Without a browser: the site's own code, asked by Node.js."""
+
+    def ask(language: str, *queries: str) -> dict[str, list[str]]:
+        command = ["node", "tests/site_search.js", str(site / language), *queries]
+        answer: dict[str, list[str]] = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+        return answer
+
+    for language, queries in {"en": ["learning rate", "batch size"], "zh": ["学习率", "批大小", "learning rate"]}.items():
+        for query, pages in ask(language, *queries).items():
+            rooms = [page.partition("/")[0] for page in pages]
+            helpful = [place for place, room in enumerate(rooms) if room in ("how-to", "reference", "get-started")]
+            assert pages[0] == "how-to/faq" and helpful == list(range(len(helpful))), (query, pages)
+    assert ask("en", "speed of the service")["speed of the service"][0] == "results/service"  # it is called so
+    for query, pages in ask("zh", *QUERIES).items():
+        assert QUERIES[query] in pages[:10], (query, pages[:10])
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The curve of a run as a picture."""
 
 import json
+import re
 
 import pytest
 
@@ -26,6 +27,12 @@ def test_loss_and_score_with_a_baseline(folder):
     path = plot_run(folder, folder / "curve.svg", score="macro_f1", baselines={"n-grams": 0.6})
     drawn = path.read_text()
     assert all(f"<!-- {text} -->" in drawn for text in ("training loss", "dev macro f1", "best: 0.7500", "n-grams: 0.6000"))
+
+
+def test_each_baseline_has_dashes_of_its_own(folder):
+    path = plot_run(folder, folder / "curve.svg", score="macro_f1", baselines={"n-grams": 0.6, "one answer for all": 0.3})
+    dashes = re.findall(r"stroke-dasharray: ([\d., ]+)", path.read_text())
+    assert len(set(dashes)) == 2 and all(dashes.count(each) == 2 for each in dashes)  # the line, and its place in the legend
 
 
 def test_a_run_without_a_log(folder):

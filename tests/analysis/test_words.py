@@ -54,6 +54,23 @@ def test_analogy():
     assert [space.words[row] for row in space.answers(rows)] == ["queen", "king"]
 
 
+def test_a_phrase_is_not_one_unknown_word():
+    space = WordSpace(table({**ROWS, "new_york": [0, 0, 1, 3], "well-known": [1, 0, 1, 3], "a priori": [1, 1, 1, 1]}))
+    with pytest.raises(UsageError, match=r"'king of men' is 3 words: give one of them; .*`encode`"):
+        space.similar("king of men")
+    with pytest.raises(UsageError, match="'New York' is 2 words: give one of them or 'new_york';"):
+        space.analogy("man", "king", "New York")
+    with pytest.raises(UsageError, match="or 'well-known'"):
+        space.similar("well known")
+    with pytest.raises(UsageError, match="empty"):
+        space.similar(" ")
+    assert space.similar(" king ", 1)[0].word == "man"
+    assert space.get("a priori").word == "a priori"  # a table may have it
+    spelled = WordSpace(elmo(output=True))  # a model that can spell any word
+    with pytest.raises(UsageError, match="2 words"):
+        spelled.similar("new york")
+
+
 def test_capitals():
     space = WordSpace(table())
     assert space.get("paris").word == "paris" and space.get("PARIS").word == "Paris" and space.get("King").word == "king"

@@ -39,7 +39,7 @@ def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
     assert again["after"]["perplexity"] < again["before"]["perplexity"]
     assert f"after {again['after']['perplexity']:,.2f} (forward {again['after']['forward']:,.2f}" in scores
     changed = one_sentence(run(*call[:-4], "--learning-rate", "0.02"))
-    assert "other settings" in changed and "learning_rate: 0.01 in the run, 0.02 now" in changed
+    assert "other settings" in changed and "(--learning-rate: 0.01 in the run, 0.02 now)" in changed
 
 
 def test_without_an_output_layer(run, text: Path, tmp_path: Path) -> None:

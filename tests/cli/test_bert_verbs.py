@@ -25,7 +25,7 @@ def test_pretrain_and_fill(run, text, tmp_path):
     result = run(*call, "--whole-word-mask", "--json")
     assert result.code == 0 and json.loads(result.out)["ended"] == "budget" and "masked_perplexity" in result.out
     assert run(*call, "--whole-word-mask").out.startswith(f"{out}: ")  # finished already
-    assert "whole_word_mask: True in the run, False now" in one_sentence(run(*call))
+    assert "--whole-word-mask: True in the run, False now" in one_sentence(run(*call))
     (filled,) = run("fill", "The [MASK] of the [MASK] .", "--model", out, "--count", "2", "--json").json
     assert [len(fillings) for fillings in filled["fillings"]] == [2, 2]
     assert set(filled["fillings"][0][0]) == {"piece", "probability", "log_prob"}

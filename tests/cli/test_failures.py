@@ -70,8 +70,39 @@ def test_a_missing_package_names_the_command_that_installs_it(run, model, tmp_pa
 
 def test_out_cannot_be_written(run, model, tmp_path):
     (tmp_path / "file").write_text("")
-    sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "file" / "v.npz"))
-    assert "cannot write" in sentence
+    sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "file" / "v.npz"), 2)
+    assert f"{tmp_path}/file is a file, not a folder; choose another place" in sentence
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(["pretrain", method, "-c", "none.txt", "-o"] for method in ("ngram", "elmo", "word2vec", "bert")),
+        ["adapt", "none", "-c", "none.txt", "-o"],
+        ["compare", "--tasks", "tagging:none.conll:none.conll", "-o"],
+        ["lineage", "-c", "none.txt", "-o"],
+        ["embed", "-m", "none", "-i", "none.txt", "-o"],
+        ["convert", "none"],
+    ],
+)
+def test_a_file_in_place_of_a_folder_is_reported_before_any_work(run, tmp_path, call):
+    (tmp_path / "file").write_text("mine")
+    assert f"{tmp_path}/file is a file; give a folder" in one_sentence(run(*call, tmp_path / "file"), 2)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (["encode", "a", "-m", "none", "-o"], "v.npy"),
+        (["convert", "none", "--to", "arpa", "--force"], "x.arpa"),
+        (["senses", "-m", "none", "-c", "none.txt", "-o"], "s.vec"),
+    ],
+)
+def test_a_folder_in_place_of_a_file_is_reported_before_any_work(run, tmp_path, call, name):
+    (tmp_path / name).mkdir()
+    arguments = [*call[:2], tmp_path / name, *call[2:]] if call[0] == "convert" else [*call, tmp_path / name]
+    assert f"{name} is a folder; give a file" in one_sentence(run(*arguments), 2)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])

@@ -43,7 +43,7 @@ def test_resumed_with_other_settings(run, models, tmp_path, kind):
     assert done.code == 0 and "held-out perplexity " in done.out
     (result,) = run(*call, "--epochs", 3, "--accept-changes", "--json").json
     assert result["ended"] == "budget" and result["perplexity"] > 1
-    assert "hidden_size: 8 in the run, 9 now" in one_sentence(run(*call, "--epochs", 3, "--hidden-size", 9))
+    assert "--hidden-size: 8 in the run, 9 now" in one_sentence(run(*call, "--epochs", 3, "--hidden-size", 9))
 
 
 def test_score_and_perplexity(run, trained, tmp_path):

@@ -34,7 +34,7 @@ def test_pretrain(run, tmp_path):
     assert "'0;1'; expected a whole number" in one_sentence(run(*call, tmp_path / "m", "--cutoffs", "0;1"), 2)
     assert "none is below the one before" in one_sentence(run(*call, tmp_path / "m", "--cutoffs", "0,2,1"), 2)
     other = one_sentence(run(*call, tmp_path / "m", "--order", 3), 2)
-    assert "holds a model with other settings (order: 2 in the run, 3 now): give the same ones, or choose another" in other
+    assert "holds a model with other settings (--order: 2 in the run, 3 now): give the same ones, or choose another" in other
     assert "No such option: --seed" in one_sentence(run(*call, tmp_path / "m", "--seed", 1), 2)  # counting draws no numbers
     assert run(*call, tmp_path / "m", "--order", 2).code == 0
 

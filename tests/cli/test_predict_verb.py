@@ -31,6 +31,11 @@ def test_tags(run, runs):
     assert spaces["words"] == ["Ann", "lives", "in", "Oslo."]
 
 
+def test_predictions_are_short_in_an_interpreter(runs):
+    (found,) = polyseme.predict(runs / "tagger", ["Ann lives in Paris ."])
+    assert repr(found) == f"LinePrediction(line='Ann lives in Paris .', prediction={found.prediction!r})"
+
+
 def test_labels(run, runs):
     texts = ["a good film", "", "a bad\tone"]
     expected = polyseme.load_task(runs / "classifier").predict(texts)

@@ -4,7 +4,7 @@ import pytest
 
 import polyseme
 from polyseme.api.corpora import check_corpus
-from polyseme.api.embedding import embed
+from polyseme.api.embedding import embed, encode
 from polyseme.base.errors import UsageError
 from polyseme.text.corpus import Corpus
 from tests.oracle.make import write_bilm
@@ -67,6 +67,21 @@ def test_questions_in_chinese_are_answered_by_the_chinese_model(caplog):
 def test_a_model_is_said_to_know_nothing_of_another_script(caplog):
     assert len(list(embed(["Вчера мы видели его учителя"]))) == 1
     assert "mostly in Cyrillic, and the model en has read none" in caplog.text
+
+
+def test_traditional_characters_and_english_are_named_to_the_chinese_model(tmp_path, caplog):
+    traditional, simplified = ["臺灣的夜市非常熱鬧，許多人喜歡小吃。"], ["台湾的夜市非常热闹，许多人喜欢小吃。"]
+    for ask in (embed, encode):
+        caplog.clear()
+        assert len(list(ask(traditional))) == 1
+        assert "traditional characters (臺灣熱 ...), and no word that zh knows has them: convert it" in caplog.text
+        caplog.clear()
+        assert len(list(ask(simplified))) == 1 and "traditional" not in caplog.text
+        assert len(list(ask(["We sat on the bank of the river."], model="zh"))) == 1
+        assert "zh is a Chinese model: consider model='en'" in caplog.text
+    caplog.clear()
+    polyseme.embed_file(iter(traditional), tmp_path / "v.npz", layers="top")
+    assert "traditional characters" in caplog.text
 
 
 def test_an_old_model_that_splits_at_spaces_is_told_of_chinese(chinese, tmp_path, caplog):

@@ -96,6 +96,15 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
         patch.setattr(Tagging, "loss", stopping)
         stopped = run(*call, "--out", files / "cut")
     assert stopped.code == 130 and stopped.out.splitlines()[0].endswith(", stopped")
+    other = ["--epochs", "4", "--learning-rate", "0.5", "--mix-dropout", "0.3"]
+    refused = one_sentence(run(*call, *other, "--out", files / "cut"))
+    for change in (
+        "--epochs: 3 in the run, 4 now",
+        "--learning-rate: 0.002 in the run, 0.5 now",
+        "--mix-dropout: 0.2 in the run",
+    ):
+        assert change in refused
+    assert "holds a run with other settings (--learning-rate: 0.002 in the run" in refused and "steps" not in refused
     again = run(*call, "--out", files / "cut")
     assert again.code == expected.code == 0 and again.out.splitlines()[1:] == expected.out.splitlines()[1:]
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]

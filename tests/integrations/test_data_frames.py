@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import polyseme
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.integrations.data_frames import add_predictions, add_vectors
 from tests.integrations.samples import SENTENCES
@@ -33,6 +34,21 @@ def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path) -> None
         add_vectors(data, "texts", model=folder)
     with pytest.raises(UsageError, match="row 1"):
         add_vectors(frames.DataFrame({"text": ["a cat", None]}), model=folder)
+
+
+def test_messages_name_the_argument_of_a_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    rows = [{"text": text, "label": label} for text, label in zip(ROWS["text"], ROWS["label"], strict=True)]
+    data = pyarrow.Table.from_pylist([*rows, {"text": "a cat", "label": "banks"}, {"text": "", "label": "cats"}])
+    task = polyseme.train("classification", data, out=tmp_path / "task", encoder="none", **FAST)
+    report = polyseme.evaluate(task, data, errors=30)
+    assert "data: skipped 1 of 22 rows" in caplog.text and report.path == "data" and report.worst
+    assert all(each.where.startswith("data:") for each in report.worst)
+    assert "polyseme-" not in caplog.text + str(task) + str(report)
+    before = logging.getLogRecordFactory()
+    with pytest.raises(PolysemeError, match=r"^data"):
+        polyseme.evaluate(task, pyarrow.Table.from_pylist([{"text": "", "label": "cats"}]))
+    assert logging.getLogRecordFactory() is before
 
 
 def test_rows_in_memory_are_refused_in_one_short_sentence(tmp_path: Path) -> None:

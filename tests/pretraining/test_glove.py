@@ -131,7 +131,7 @@ def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path: Path, monkeypa
     assert torch.equal(one, two)
     heads = [json.loads(file.read_text()) for file in (tmp_path / "cut" / "run").glob("checkpoint-*.json")]
     assert sorted(head["step"] for head in heads) == [3, 4]
-    with pytest.raises(PolysemeError, match=r"other settings \(glove.dim: 5 in the run, 6 now\)"):
+    with pytest.raises(PolysemeError, match=r"other settings \(dim: 5 in the run, 6 now\)"):
         config.replace(dim=6).fit(text, Run(), tmp_path / "cut")
     with pytest.raises(PolysemeError, match="the text, or how it is split, differs from that of the run"):
         config.fit(corpus(tmp_path / "other", "a new text\n"), Run(), tmp_path / "cut")

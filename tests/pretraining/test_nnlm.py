@@ -80,7 +80,7 @@ def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
     assert model.encode(["the cat"], pooling="sif").any(), "statistics for sentence vectors are measured at the end"
     card = (tmp_path / "m" / "README.md").read_text()
     assert "| order | 4 |" in card and f"Perplexity {result.scores['perplexity']:.2f}, by the full softmax" in card
-    with pytest.raises(PolysemeError, match=r"other settings \(settings.pretraining.hidden_size: 16 in the run, 17 now"):
+    with pytest.raises(PolysemeError, match=r"other settings \(hidden_size: 16 in the run, 17 now"):
         config(hidden_size=17).fit(corpus, Run(seed=1), tmp_path / "m")
 
 

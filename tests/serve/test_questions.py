@@ -119,6 +119,30 @@ def test_errors_keep_chinese_as_it_is(service: TestClient) -> None:
     assert answer.status_code == 422 and "'上海' is not in the sentence" in answer.text
 
 
+def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
+    made = tiny_models()
+    made.model("tiny").encoder.source, chinese = "en", polyseme.load("zh")
+    with client(ServedModels({**made.models, "zh": ServedModel("zh", chinese)})) as service:
+        assert "warning" not in ask(service, "tokenize", input=["We sat.", "Café."])
+        for path, body in {
+            "words": {"input": ["他很高兴。"], "layers": "top"},
+            "embeddings": {"input": "他很高兴。"},
+            "score": {"input": ["他很高兴。"]},
+            "substitutes": {"text": "他很高兴。", "position": 0},
+            "surprise": {"text": "他很高兴。"},
+            "next": {"text": "他很高兴。"},
+        }.items():
+            told = ask(service, path, **body)["warning"]
+            assert "100 % of its letters), and en is an English model: give model='zh'" in told, path
+        assert "mostly in Cyrillic" in ask(service, "tokenize", input=["Вчера мы видели", ["его"]])["warning"]
+        raw = {"Accept": "application/octet-stream"}
+        answer = service.post("/v1/words", json={"model": "zh", "input": ["臺灣的夜市"], "layers": "top"}, headers=raw)
+        assert r"traditional characters (\u81fa\u7063 ...)" in answer.headers["x-warning"]
+        english = ask(service, "tokenize", model="zh", input=["We sat on the bank of the river."])
+        assert "zh is a Chinese model" in english["warning"]
+        assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
+
+
 def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:
     served = service.get("/openapi.json").json()
     reference = Path(__file__).parents[2] / "docs" / "en" / "reference"

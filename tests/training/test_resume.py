@@ -177,10 +177,10 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(PolysemeError) as told:
         fit(tmp_path, optim=OptimConfig(learning_rate=0.02), log_every=5, patience=3)
     assert "patience: None in the run, 3 now" in str(told.value)
-    assert "optim.learning_rate: 0.01 in the run, 0.02 now" in str(told.value)
+    assert "(learning_rate: 0.01 in the run, 0.02 now" in str(told.value)
     assert "log_every" not in str(told.value)
     trainer = Trainer(toy.config(), toy.RUN)
-    with pytest.raises(PolysemeError, match=r"settings.vectors: nothing in the run, abc now"):
+    with pytest.raises(PolysemeError, match=r"\(vectors: nothing in the run, abc now"):
         trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"vectors": "abc"})
     with pytest.raises(PolysemeError, match=r"the text of this run, or how it is split, changed since it began"):
         trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"corpus": "abc"}, accept_changes=True)

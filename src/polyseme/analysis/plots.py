@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 KINDS = ("png", "svg", "pdf")
 BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
+BASELINES: tuple[tuple[str, Any], ...] = (
+    (LINE, "--"),
+    ("#1f1f1f", ":"),
+    ("#8a7420", "-."),
+    ("#8e6c9e", (0, (8, 3, 2, 3, 2, 3))),
+)
+"""Colour and dashes of each baseline: told apart without colours, too."""
 
 
 def check_plot(path: str | Path) -> None:
@@ -34,17 +42,24 @@ def plot(result: ProbeResult, path: str | Path) -> Path:
     colours = [BEST if name == result.best else BAR for name in names]
     bars = axes.bar(names, [max(low, 0.0) if math.isnan(value) else value for value in values], color=colours, width=0.65)
     axes.bar_label(bars, labels=["none" if math.isnan(v) else f"{v:.3f}" for v in values], padding=3, color=TEXT, fontsize=10)
-    for name, value in lines.items():
-        axes.axhline(value, color=LINE, linestyle="--", linewidth=1.4, label=f"{name}: {value:.3f}", zorder=3)
+    draw_baselines(axes, lines, digits=3)
     axes.set_ylim(low, high)
     axes.set_ylabel(measure if low <= 0 else f"{measure} (axis starts at {low:g})", color=TEXT)
     axes.set_title(result.title, color=TEXT, loc="left", fontsize=12)
     if lines:
-        figure.legend(loc="outside lower left", frameon=False, fontsize=10, labelcolor=TEXT)
+        figure.legend(loc="outside lower left", frameon=False, handlelength=3.5, fontsize=10, labelcolor=TEXT)
     plain_axes(axes)
     with atomic(path) as part:
         figure.savefig(part, format=kind, dpi=150)
     return path
+
+
+def draw_baselines(axes: Any, values: Mapping[str, float], *, digits: int) -> None:
+    """Draw each baseline as a horizontal line with a style of its own, and its value in the legend."""
+    for number, (name, value) in enumerate(values.items()):
+        colour, dashes = BASELINES[number % len(BASELINES)]
+        label = f"{name}: {value:.{digits}f}"
+        axes.axhline(value, color=colour, linestyle=dashes, linewidth=1.6, label=label, zorder=3)
 
 
 def axis(values: list[float]) -> tuple[float, float]:

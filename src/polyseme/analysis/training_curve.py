@@ -1,4 +1,4 @@
-"""The curve of a run as a picture: training loss above, dev score below, over steps; baselines as dashed lines."""
+"""The curve of a run as a picture: training loss above, dev score below, over steps; baselines as lines of different dashes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyseme.analysis.plots import BEST, LINE, TEXT, figure_type, kind_of, plain_axes
+from polyseme.analysis.plots import BEST, LINE, TEXT, draw_baselines, figure_type, kind_of, plain_axes
 from polyseme.base.errors import FormatError
 from polyseme.base.files import atomic, wrap_os_errors
 
@@ -34,10 +34,9 @@ def plot_run(
     _curve(upper, loss, "training loss")
     _curve(lower, dev, f"dev {next((name for name in names if any(name in line for line in lines)), '')}".replace("_", " "))
     _mark_best(lower, lines, dev)
-    for name, value in (baselines or {}).items():
-        lower.axhline(value, color=LINE, linestyle="--", linewidth=1.2, label=f"{name}: {value:.4f}")
+    draw_baselines(lower, baselines or {}, digits=4)
     if lower.get_legend_handles_labels()[1]:
-        figure.legend(loc="outside lower left", frameon=False, fontsize=10, labelcolor=TEXT)
+        figure.legend(loc="outside lower left", frameon=False, handlelength=3.5, fontsize=10, labelcolor=TEXT)
     lower.set_xlabel("steps", color=TEXT)
     figure.align_ylabels()
     with atomic(path) as part:

@@ -87,6 +87,11 @@ class WordSpace:
 
     def get(self, word: str) -> WordVector:
         """Return the vector of a word; raise if it has none."""
+        word = word.strip()
+        if not word:
+            raise UsageError("the word is empty: give one")
+        if len(word.split()) > 1 and self.row(word) is None:
+            raise UsageError(self._not_a_word(word))
         vector = self.find(word)
         if vector is None:
             hint = nearest(word, self.words) if len(self.words) < 1_000_000 else ""
@@ -95,6 +100,13 @@ class WordSpace:
                 f"the model does not know the word {word!r}{hint}; it knows {len(self.words):,} words: choose another"
             )
         return vector
+
+    def _not_a_word(self, phrase: str) -> str:
+        """Why a phrase has no vector here, and what to do; some tables of word vectors have phrases as one word, new_york."""
+        words = phrase.split()
+        rows = [row for sign in "_-" if (row := self.row(sign.join(words))) is not None]
+        hint = " or ".join(["give one of them", *(repr(self.words[row]) for row in rows)])
+        return f"{phrase!r} is {len(words)} words: {hint}; for phrases, compare vectors of texts (`encode`)"
 
     def similar(self, word: str, count: int = 10) -> SimilarWords:
         """Find the words nearest to a word, without itself."""

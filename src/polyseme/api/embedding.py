@@ -17,6 +17,8 @@ from polyseme.api.texts import model_for
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.out_paths import check_out_file, check_out_folder
+from polyseme.scale.addresses import is_address
 from polyseme.scale.config import DatasetConfig, is_dataset
 from polyseme.text.files.lines import file_lines, lines_of
 
@@ -69,6 +71,7 @@ def embed_file(
     from polyseme.formats.embed_file import embed_file as write
     from polyseme.formats.vectors.writer import writer_for
 
+    check_out_file(out)
     writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
     lines = file_lines(input) if isinstance(input, str | Path) else input
     encoder, lines = model_for(lines, model, split_on_spaces=config.split_on_spaces)
@@ -96,6 +99,8 @@ def embed_dataset(
     """
     from polyseme.scale import dataset as scale
 
+    if not is_address(str(out)):
+        check_out_folder(out)
     dataset = _with_learned_mix(dataset)
     shards = scale.shards_of([input] if isinstance(input, str | Path) else input, dataset.shard_size, dataset.field)
     first = scale.first_texts(shards, dataset.field or "text")
@@ -134,6 +139,7 @@ def embed(
         return embed_dataset(input, out, model=model, **_given(config), **_given(dataset))
     _refuse_dataset_options(input, dataset)
     if out is not None:
+        check_out_file(out)
         writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
     given = lines_of(texts, input[0] if input else None)  # type: ignore[arg-type]
     encoder, lines = model_for(given, model, split_on_spaces=config.split_on_spaces)
@@ -155,6 +161,7 @@ def encode(
 
     if out is not None:
         check_suffix(out)
+        check_out_file(out)
     encoder, lines = model_for(texts, model, split_on_spaces=config.split_on_spaces)
     if out is None:
         return encode_lines(encoder, lines, config)

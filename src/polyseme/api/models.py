@@ -149,8 +149,10 @@ def convert(
     >>> import polyseme                                                      # doctest: +SKIP
     >>> polyseme.convert("elmo_weights.hdf5", "my-model", precision="fp16")  # doctest: +SKIP
     """
+    from polyseme.formats.convert import check_conversion
     from polyseme.formats.convert import convert as write
 
+    check_conversion(Path(out), to=to, precision=precision, force=force)  # before the model is loaded
     return write(loaded(model), out, to=to, precision=precision, force=force)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Config, Setting
 from polyseme.base.options import build
+from polyseme.base.out_paths import check_out_folder
 from polyseme.studies.config import CompareConfig, LineageConfig
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def compare(tasks: DataSets, *, out: OutStudy, **settings: Any) -> ComparisonRes
     """
     from polyseme.studies.compare import run_comparison
 
+    check_out_folder(out)
     config = build(compare_configs(), {"tasks": tasks, **settings}, "compare")["config"]
     return run_comparison(config, out, notify=_log.warning)  # type: ignore[arg-type]
 
@@ -83,6 +85,7 @@ def lineage(corpus: LineageText, *, out: OutStudy, **settings: Any) -> Compariso
     """
     from polyseme.studies.lineage import run_lineage as run
 
+    check_out_folder(out)
     config: LineageConfig = build(lineage_configs(), settings, "lineage")["config"]  # type: ignore[assignment]
     sources = [str(corpus)] if isinstance(corpus, str | Path) else [str(each) for each in corpus]
     return run(config, sources, out, notify=_log.warning)

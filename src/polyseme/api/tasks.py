@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import logging
 import os
-import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath, SplitOnSpaces, Texts
+from polyseme.api.table_files import TableFolder, folder_for_tables
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table, short
-from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
+from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
 from polyseme.text.files.lines import TableLines, TextLines, not_plain_text
-from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
+from polyseme.text.labelled.dataset_files import is_dataset
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -223,8 +221,8 @@ def run_training(
     if any(map(is_dataset, (data, dev, test))):
         names, given = {"data": data, "dev": dev, "test": test}, {"out": out, "folds": folds, "encoder": encoder, "plot": plot}
         given |= {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
-        with _folder_for_tables() as folder:
-            return run_training(task, **_files(task, names, given, folder))
+        with folder_for_tables() as folder:
+            return _with_names(run_training(task, **folder.files(task, names, given)), folder)
     check_data(data=data, **{name: each for name, each in {"dev": dev, "test": test}.items() if each is not None})
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
@@ -247,6 +245,15 @@ def run_training(
     return trained
 
 
+def _with_names(trained: TrainedTask | CrossValidation, folder: TableFolder) -> TrainedTask | CrossValidation:
+    """The same, with a report that names arguments where it has files of the folder."""
+    if not isinstance(trained, TrainedTask) or (report := trained.fit.report) is None or report.errors is None:
+        return trained
+    report = dataclasses.replace(report, errors=folder.named_report(report.errors))
+    trained.task.report = report
+    return dataclasses.replace(trained, fit=dataclasses.replace(trained.fit, report=report))
+
+
 def check_data(**data: Any) -> None:
     """Raise an error if labelled data, by the name of its argument, is neither a path nor a table."""
     for name, each in data.items():
@@ -255,26 +262,6 @@ def check_data(**data: Any) -> None:
             given = "None" if each is None else f"of type {type(each).__name__}{size}"
             what = "the path of a file with labelled data, a Dataset or a data frame"
             raise UsageError(f"{arg(name)} is {given}; expected {what} (pandas.DataFrame makes one from rows)")
-
-
-@contextlib.contextmanager
-def _folder_for_tables() -> Iterator[Path]:
-    """A folder for tables as files. Errors name the argument (data, dev, test) instead of a file that nobody else sees."""
-    with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
-        try:
-            yield Path(folder)
-        except PolysemeError as error:
-            error.args = (re.sub(rf"{re.escape(folder)}/(\w+)\.\w+", r"\1", str(error)),)
-            raise
-
-
-def _files(task: str, data: Mapping[str, Any], given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The arguments of a call whose tables (datasets, data frames) are written as files of the task."""
-    from polyseme.tasks.registry import task_name
-
-    column, kind = given.get("column"), task_name(task)
-    files = {name: write_dataset(each, kind, folder, name, column) if is_dataset(each) else each for name, each in data.items()}
-    return {**files, **{name: value for name, value in given.items() if kind != "tagging" or name != "column"}}
 
 
 def training_configs(task: str) -> dict[str, Config]:
@@ -333,10 +320,10 @@ def loaded_task(task: AnyTask, device: str | None = None) -> Task:
 class LinePrediction:
     """A prediction for one line of input."""
 
-    task: Task
+    task: Task = dataclasses.field(repr=False)
     line: str
     prediction: Any
-    first: bool
+    first: bool = dataclasses.field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""
@@ -446,9 +433,9 @@ def evaluate(
         check_data(data=data)
     trained = loaded_task(task, device)
     if is_dataset(data):
-        with _folder_for_tables() as folder:
-            given = _files(trained.kind, {"data": data}, settings, folder)
-            return evaluate(trained, errors=errors, **given)
+        with folder_for_tables() as folder:
+            given = folder.files(trained.kind, {"data": data}, settings)
+            return folder.named_report(evaluate(trained, errors=errors, **given))
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     report = trained.error_report(data, errors=errors)

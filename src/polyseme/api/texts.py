@@ -87,6 +87,7 @@ def model_for(
 
     English for Chinese is refused.
     """
+    from polyseme.api.script_check import refusal, warnings
     from polyseme.text.script import ScriptProfile
 
     first, texts = peek(texts)
@@ -95,25 +96,10 @@ def model_for(
         _log.warning("the text is mostly Chinese (%s): %s", profile.percent, arg("model", "zh"))
         model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
     encoder = loaded("en" if model is None else model, split_on_spaces=split_on_spaces)
-    unsplit = not split_on_spaces and encoder.splitter.name == "english" and not encoder.reads_subwords
-    if profile.is_chinese and encoder.source == "en":
-        what = f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
-        raise UsageError(f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own")
-    if profile.needs_chinese_splitter and unsplit and any(isinstance(text, str) for text in first):
-        raise UsageError(profile.refusal())
-    at_spaces = not split_on_spaces and encoder.splitter.name == "whitespace"
-    if profile.needs_chinese_splitter and at_spaces:
-        _log.warning(
-            "the text is mostly Chinese (%s) without spaces, and %s takes words separated by spaces: load it with %s",
-            profile.percent,
-            encoder.source,
-            arg("splitter", "chinese"),
-        )
-    if profile.is_foreign and encoder.source in ("en", "zh"):
-        why = f"the text is mostly in {profile.main}, and the model {encoder.source} has read none"
-        _log.warning("%s: its vectors mean little; train a model on your own text (polyseme pretrain)", why)
-    if unsplit and (problem := profile.warning()):
-        _log.warning("%s: consider %s, or text whose words are separated by spaces", problem, arg("splitter", "characters"))
+    if refused := refusal(encoder, profile, split_on_spaces=split_on_spaces):
+        raise UsageError(refused)
+    for warning in warnings(encoder, profile, "\n".join(first), split_on_spaces=split_on_spaces):
+        _log.warning("%s", warning)
     return encoder, texts
 
 

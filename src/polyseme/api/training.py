@@ -16,6 +16,7 @@ from polyseme.api.texts import check_splitter, open_text
 from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.options import Option, build, options_of
+from polyseme.base.out_paths import check_out_folder
 from polyseme.base.run_config import RunConfig
 from polyseme.scale.config import TextEngineConfig
 from polyseme.text.config import TextConfig
@@ -87,6 +88,7 @@ def _pretrain(
     from polyseme.analysis.training_curve import plot_run
     from polyseme.pretraining.methods import configure_method, get_method
 
+    check_out_folder(out)
     if plot is not None:
         check_plot(plot)
     text, run_config, given = _split_settings(settings)
@@ -135,6 +137,7 @@ def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mappin
     from polyseme.pretraining.adapt import adapt as continue_training
     from polyseme.pretraining.methods import configure_adaptation
 
+    check_out_folder(out)
     encoder = loaded(model)
     text, run_config, given = _split_settings(settings)
     config: Any = configure_adaptation(encoder.kind, given)  # of the kind of the encoder

@@ -12,6 +12,7 @@ from polyseme.api.settings import with_settings
 from polyseme.api.texts import model_for
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.out_paths import check_out_file
 
 if TYPE_CHECKING:
     from polyseme.analysis.config import NeighboursConfig, SensesConfig
@@ -139,6 +140,8 @@ def senses(
     """
     from polyseme.analysis.sense_vectors import sense_vectors
 
+    if out is not None:
+        check_out_file(out)
     return sense_vectors(loaded(model), words, corpus=corpus, out=out, config=config)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from polyseme.base.display import html_table
 from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.base.out_paths import check_out_file, check_out_folder
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
 from polyseme.encoders.static_vectors import static_vectors
@@ -75,13 +76,7 @@ def convert(
     >>> polyseme.convert("weights.hdf5", "my-model", precision="fp16")   # doctest: +SKIP
     """
     out = Path(out)
-    target: Target = to or ("vectors" if out.suffix in SUFFIXES and not out.is_dir() else "polyseme")
-    allowed = _PRECISIONS.get(target, ("fp32",))
-    if precision not in allowed:
-        other = arg("to", "polyseme")
-        have = f"{_NAMES[target]} files have {' or '.join(allowed)} only"
-        raise UsageError(f"{have}: leave {arg('precision')} out, or use {other}")
-    not_empty = _check_out(out, target, force)
+    target, not_empty = check_conversion(out, to=to, precision=precision, force=force)
     encoder = as_encoder(model)
     if target == "arpa":
         return _to_arpa(encoder, out)
@@ -95,14 +90,25 @@ def convert(
         raise
 
 
+def check_conversion(out: Path, *, to: Target | None, precision: str, force: bool) -> tuple[Target, bool]:
+    """Return what is written, and whether its folder is not empty; raise if it cannot be. Needs no model."""
+    target: Target = to or ("vectors" if out.suffix in SUFFIXES and not out.is_dir() else "polyseme")
+    allowed = _PRECISIONS.get(target, ("fp32",))
+    if precision not in allowed:
+        other = arg("to", "polyseme")
+        have = f"{_NAMES[target]} files have {' or '.join(allowed)} only"
+        raise UsageError(f"{have}: leave {arg('precision')} out, or use {other}")
+    return target, _check_out(out, target, force)
+
+
 def _check_out(out: Path, target: Target, force: bool) -> bool:
     """Raise if the result would overwrite something; return whether a folder is not empty."""
     if target in ("arpa", "vectors"):
+        check_out_file(out, positional=True)
         if out.exists() and not force:
             raise PolysemeError(f"{out} exists: choose another name, or overwrite it with {arg('force', True)}")
         return False
-    if out.exists() and not out.is_dir():
-        raise PolysemeError(f"cannot write {out}: it is a file, and the result is a folder")
+    check_out_folder(out, positional=True)
     not_empty = out.is_dir() and any(out.iterdir())
     if not_empty and not force:
         raise PolysemeError(f"{out} is not empty: choose another folder, or write into it with {arg('force', True)}")

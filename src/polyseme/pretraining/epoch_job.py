@@ -24,6 +24,7 @@ from polyseme.pretraining.sentence_statistics import sample_text
 from polyseme.text.shards.shards import Shards
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.resume import differences, plain_settings, translate_settings
+from polyseme.training.setting_names import listed_changes, option_names
 
 
 class EpochCheckpoints:
@@ -50,7 +51,7 @@ class EpochCheckpoints:
         if checkpoint.format == 1:
             before = translate_settings(before, self._settings)
         if changed := differences(before, plain_settings(self._settings)):
-            listed = "; ".join(f"{name}: {how}" for name, how in changed.items())
+            listed = listed_changes(changed, option_names(self._settings))
             raise PolysemeError(
                 f"this folder holds a run with other settings ({listed}): give the old ones to resume it, or choose another "
                 "folder"

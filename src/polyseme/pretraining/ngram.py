@@ -34,6 +34,7 @@ from polyseme.text.files.reader import TextEngine
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.resume import differences
+from polyseme.training.setting_names import listed_changes
 
 FORMAT = 2  # of run/ngram.json
 
@@ -114,6 +115,6 @@ def _check_folder(out: Path, record: Path, options: Mapping[str, Any]) -> bool:
         before = format1.translate(NgramPretraining.__name__, before)
     changed = differences(before, json.loads(json.dumps(options)))
     if changed:
-        listed = "; ".join(f"{name}: {how}" for name, how in changed.items())
+        listed = listed_changes(changed)
         raise UsageError(f"{out} holds a model with other settings ({listed}): give the same ones, or choose another folder")
     return True

@@ -88,7 +88,7 @@ def create_app(
     _add_errors(app)
     app.add_middleware(Gate, config=config, refusal=service.refusal)
     if config.allow_origin:
-        exposed = ["x-dtype", "x-dim", "x-words", "x-layers", "x-word-counts", "x-request-id", "retry-after"]
+        exposed = ["x-dtype", "x-dim", "x-words", "x-layers", "x-word-counts", "x-warning", "x-request-id", "retry-after"]
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(config.allow_origin),

@@ -20,6 +20,7 @@ from polyseme.serve.models import ServedModel
 from polyseme.serve.read_sentences import ReadSentences
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.runs import runs_in
+from polyseme.serve.script_check import warned
 from polyseme.serve.service import Service
 
 MAX_WORDS = 1000
@@ -50,7 +51,7 @@ async def _next(service: Service, request: Request, body: NextRequest) -> Respon
     )
     found = await service.ask(request, operation, text.words, len(text.words) + 1)
     following = [{"word": word, "probability": probability} for word, probability in found]
-    return JsonResponse({"model": model.name, "words": text.words, "next": following})
+    return JsonResponse({"model": model.name, **warned(model, [body.text]), "words": text.words, "next": following})
 
 
 async def _surprise(service: Service, request: Request, body: SurpriseRequest) -> Response:
@@ -62,7 +63,8 @@ async def _surprise(service: Service, request: Request, body: SurpriseRequest) -
         ("surprise", model.name), lambda some: [surprise_of(service.sentences, model, words) for words in some]
     )
     found = await service.ask(request, operation, text.words, len(text.words))
-    return JsonResponse({"model": model.name, "words": text.words, "offsets": text.offsets, **found})
+    told = warned(model, [body.text])
+    return JsonResponse({"model": model.name, **told, "words": text.words, "offsets": text.offsets, **found})
 
 
 def surprise_of(sentences: ReadSentences, model: ServedModel, words: list[str]) -> dict[str, Any]:

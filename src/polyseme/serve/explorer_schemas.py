@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from polyseme.serve.openapi import ERRORS, ContextNeighbour, Offsets, WordAnswer, answers
+from polyseme.serve.openapi import ERRORS, ContextNeighbour, Offsets, Warned, WordAnswer, answers
 from polyseme.serve.requests import Body, ChosenWord, Count, Position, Text, Word
 
 
@@ -20,7 +20,7 @@ class SurpriseRequest(Body):
 Bits = Annotated[list[float | None] | None, Field(description="-log2 of the probability of each word; null: not known.")]
 
 
-class SurpriseResponse(BaseModel):
+class SurpriseResponse(Warned):
     model: str
     words: list[str]
     offsets: Offsets
@@ -135,7 +135,7 @@ class NextWord(BaseModel):
     probability: float
 
 
-class NextResponse(BaseModel):
+class NextResponse(Warned):
     model: str
     words: list[str]
     next: list[NextWord]

@@ -35,6 +35,12 @@ class ErrorResponse(BaseModel):
     error: ErrorBody
 
 
+class Warned(BaseModel):
+    """What every answer of a model may have."""
+
+    warning: str | None = Field(None, description="What the model cannot read well in the text; missing if it can.")
+
+
 class WordVectors(BaseModel):
     """The words of one text and their vectors."""
 
@@ -46,7 +52,7 @@ class WordVectors(BaseModel):
     error: ErrorBody | None = None
 
 
-class WordsResponse(BaseModel):
+class WordsResponse(Warned):
     model: str
     layers: str | int | list[int]
     dim: int
@@ -59,7 +65,7 @@ class TextWords(BaseModel):
     offsets: Offsets
 
 
-class TokenizeResponse(BaseModel):
+class TokenizeResponse(Warned):
     model: str
     data: list[TextWords]
 
@@ -75,7 +81,7 @@ class Usage(BaseModel):
     total_tokens: int
 
 
-class EmbeddingsResponse(BaseModel):
+class EmbeddingsResponse(Warned):
     object: str
     data: list[Embedding]
     model: str
@@ -95,7 +101,7 @@ class StaticNeighbour(BaseModel):
     count: int
 
 
-class WordAnswer(BaseModel):
+class WordAnswer(Warned):
     model: str
     offsets: Offsets
     words: list[str]
@@ -127,7 +133,7 @@ class TextScore(BaseModel):
     perplexity: float
 
 
-class ScoreResponse(BaseModel):
+class ScoreResponse(Warned):
     model: str
     data: list[TextScore]
 
@@ -138,7 +144,7 @@ class Filling(BaseModel):
     log_prob: float
 
 
-class FillResponse(BaseModel):
+class FillResponse(Warned):
     model: str
     text: str
     fillings: list[list[Filling]]
@@ -149,7 +155,7 @@ class SimilarWord(BaseModel):
     cosine: float
 
 
-class SimilarResponse(BaseModel):
+class SimilarResponse(Warned):
     model: str
     word: str
     similar: list[SimilarWord]

@@ -21,6 +21,7 @@ from polyseme.serve.requests import (
     SubstitutesRequest,
 )
 from polyseme.serve.responses import JsonResponse, while_connected
+from polyseme.serve.script_check import warned
 from polyseme.serve.service import Service
 
 
@@ -72,7 +73,7 @@ async def _about_a_word(
     except PolysemeError as error:
         raise unreadable(str(error), "word" if body.position is None else "position") from None
     answer = await service.ask(request, operation, (text.words, position), len(text.words))
-    return JsonResponse({"model": model.name, "offsets": text.offsets, **answer})
+    return JsonResponse({"model": model.name, **warned(model, [body.text]), "offsets": text.offsets, **answer})
 
 
 async def score(service: Service, request: Request, body: ScoreRequest) -> Response:
@@ -86,7 +87,7 @@ async def score(service: Service, request: Request, body: ScoreRequest) -> Respo
         {"index": number, **result.to_json(words=body.words), **({"offsets": text.offsets} if body.words else {})}
         for number, (result, text) in enumerate(zip(results, texts, strict=True))
     ]
-    return JsonResponse({"model": model.name, "data": data})
+    return JsonResponse({"model": model.name, **warned(model, body.input), "data": data})
 
 
 async def fill(service: Service, request: Request, body: FillRequest) -> Response:
@@ -97,7 +98,8 @@ async def fill(service: Service, request: Request, body: FillRequest) -> Respons
         ("fill", model.name, body.count),
         lambda texts: [model.encoder.fill(text, count=body.count).to_json() for text in texts],
     )
-    return JsonResponse({"model": model.name, **await service.ask(request, operation, body.text, len(words))})
+    answer = await service.ask(request, operation, body.text, len(words))
+    return JsonResponse({"model": model.name, **warned(model, [body.text]), **answer})
 
 
 async def similar(service: Service, request: Request, body: SimilarRequest) -> Response:
@@ -107,7 +109,8 @@ async def similar(service: Service, request: Request, body: SimilarRequest) -> R
     operation = Operation(
         ("similar", model.name, body.count), lambda some: [space.similar(word, body.count).to_json() for word in some]
     )
-    return JsonResponse({"model": model.name, **await service.ask(request, operation, body.word, 1)})
+    answer = await service.ask(request, operation, body.word, 1)
+    return JsonResponse({"model": model.name, **warned(model, [body.word]), **answer})
 
 
 async def predict(service: Service, request: Request, name: str, body: PredictRequest) -> Response:

@@ -26,6 +26,7 @@ from polyseme.serve.responses import (
     json_bytes,
     while_connected,
 )
+from polyseme.serve.script_check import warned
 from polyseme.serve.service import Service, SplitText, note_words
 
 _MAX_HEADER = 4000  # bytes; many clients and proxies refuse headers over 8 kB
@@ -42,7 +43,7 @@ async def tokenize(service: Service, body: TokenizeRequest) -> Response:
     model = service.loaded.model(body.model)
     texts = await service.split(model, body.input)
     data = [{"index": number, "words": text.words, "offsets": text.offsets} for number, text in enumerate(texts)]
-    return JsonResponse({"model": model.name, "data": data})
+    return JsonResponse({"model": model.name, **warned(model, body.input), "data": data})
 
 
 async def words(service: Service, request: Request, body: WordsRequest) -> Response:
@@ -60,9 +61,9 @@ async def words(service: Service, request: Request, body: WordsRequest) -> Respo
         raise api_error(first[0])
     shape = (model.encoder.dim,) if layers is None else (layers, model.encoder.dim)
     if form.raw is None:
-        head = {"model": model.name, "layers": body.layers, "dim": model.encoder.dim}
+        head = {"model": model.name, **warned(model, body.input), "layers": body.layers, "dim": model.encoder.dim}
         return StreamedResponse(_json(head, texts, _resumed(first, parts), body.encoding_format), media_type="application/json")
-    headers = _raw_headers(texts, shape, form)
+    headers = _raw_headers(texts, shape, form) | _header(warned(model, body.input))
     return StreamedResponse(_raw(texts, shape, _resumed(first, parts), form), media_type=RAW_TYPE, headers=headers)
 
 
@@ -129,6 +130,11 @@ def _raw_headers(texts: Sequence[SplitText], shape: tuple[int, ...], form: Forma
     return headers
 
 
+def _header(told: dict[str, str]) -> dict[str, str]:
+    """The warning of an answer as a header, which has ASCII only."""
+    return {f"x-{name}": text.encode("ascii", "backslashreplace").decode() for name, text in told.items()}
+
+
 async def embeddings(service: Service, request: Request, body: EmbeddingsRequest) -> Response:
     """Give one vector per text, as `Encoder.encode` does."""
     model = service.loaded.model(body.model)
@@ -146,7 +152,8 @@ async def embeddings(service: Service, request: Request, body: EmbeddingsRequest
     ]
     used = sum(item.words for item in items)
     usage = {"prompt_tokens": used, "total_tokens": used}
-    return JsonResponse({"object": "list", "data": data, "model": model.name, "usage": usage})
+    told = warned(model, body.input)
+    return JsonResponse({"object": "list", **told, "data": data, "model": model.name, "usage": usage})
 
 
 def _pooled(model: ServedModel, pooler: TextPooler, texts: list[list[str]]) -> list[np.ndarray]:

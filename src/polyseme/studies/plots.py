@@ -5,13 +5,14 @@ A fine-tuned row has the colour of the frozen one, hatched or hollow.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyseme.analysis.plots import TEXT, axis, figure_type, kind_of, plain_axes
+from polyseme.analysis.plots import BASELINES, TEXT, axis, figure_type, kind_of, plain_axes
 from polyseme.base.display import format_duration
 from polyseme.base.files import atomic
 from polyseme.studies.finetuning import without_mode
@@ -146,8 +147,8 @@ def plot_costs(rows: Sequence[ComparisonRow], path: str | Path) -> Path:
 
 def _cost_panel(panel: Any, rows: Sequence[ComparisonRow], shown: dict[str, Style], ticks: dict[float, str]) -> None:
     free, timed = ([row for row in rows if (_seconds(row) > 0) == is_so] for is_so in (False, True))
-    for row in free:
-        panel.axhline(100 * row.mean, linestyle="--", linewidth=1.4, color=shown[row.encoders].colour, label=row.encoders)
+    for (_, dashes), row in zip(itertools.cycle(BASELINES), free, strict=False):
+        panel.axhline(100 * row.mean, linestyle=dashes, linewidth=1.4, color=shown[row.encoders].colour, label=row.encoders)
     low, high = min(ticks), max(ticks)
     positions = _dodge([_seconds(row) for row in timed], BESIDE * math.log(high / low * 1.25**2))
     for row, position in zip(timed, positions, strict=True):

@@ -241,9 +241,8 @@ class _Session:
         )
         trainer = Trainer(_train_config(config, batches), run)
         if run.world_size == 1 and not is_new:
-            configs = {"task": task.config, "fit": config}
             now = trainer.settings(settings)
-            done = finished_output(out, now, configs, RESULT, accept_changes=accept_changes)
+            done = finished_output(out, now, RESULT, accept_changes=accept_changes)
             if done is not None and (found := self.finished(task, done)) is not None:
                 return found
         shared = None if data.texts is None else task.data(data.texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
+from polyseme.base.out_paths import check_out_folder
 from polyseme.encoders.shipped import DISTRIBUTED, NAMES, is_shipped
 
 HEAD = "task.json"
@@ -49,7 +50,7 @@ def check_out(out: Path) -> None:
     """Refuse a folder for a trained task that is a file, or has a model or a cross-validation, which would be overwritten."""
     from polyseme.encoders.folder import is_folder
 
-    _check_folder(out)
+    check_out_folder(out)
     if is_folder(out):
         raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
     if has_folds(out):
@@ -59,15 +60,10 @@ def check_out(out: Path) -> None:
 
 def check_out_of_folds(out: Path) -> None:
     """Refuse a folder for a cross-validation that is a file, or has a trained task."""
-    _check_folder(out)
+    check_out_folder(out)
     if is_task(out) or (out / "run").is_dir():
         what = "a trained task" if is_task(out) else "a run that was begun"
         raise UsageError(f"{out} has {what}: choose another folder for {arg('folds')}")
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{arg('out', str(out))} is a file; give a folder")
 
 
 def _model(name: str) -> str:

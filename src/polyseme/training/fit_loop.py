@@ -23,6 +23,7 @@ from polyseme.training.optim import scheduled_learning_rate
 from polyseme.training.progress_bar import Display
 from polyseme.training.resume import DEV_DATA, check_resume_settings, plain_settings, translate_settings
 from polyseme.training.run_status import RunStatus
+from polyseme.training.setting_names import option_names
 from polyseme.training.state import Progress, TrainingState
 from polyseme.training.step_runner import StepRunner
 
@@ -96,6 +97,7 @@ class FitLoop:
     def start(self, settings: dict[str, Any], *, accept_changes: bool) -> None:
         """Start the run, or resume the one in the folder."""
         self._settings: dict[str, Any] = plain_settings(settings)
+        self._option_names = option_names(settings)
         checkpoint: Checkpoint | None = None
         seen = self.processes.gather(self._checkpoints.steps()[:1])
         if self.state.run.is_main_process:
@@ -127,7 +129,9 @@ class FitLoop:
 
     def _resume(self, checkpoint: Checkpoint, *, accept_changes: bool) -> None:
         values, run = checkpoint.values, self.state.run
-        changed = check_resume_settings(values["settings"], self._settings, accept_changes=accept_changes)
+        changed = check_resume_settings(
+            values["settings"], self._settings, accept_changes=accept_changes, names=self._option_names
+        )
         device = values["settings"]["run"]["device"]
         if device != run.device.type:
             _log.warning("the run began on %s; on %s it rounds differently", device, run.device.type)

@@ -14,6 +14,7 @@ from typing import Any
 from polyseme.base import format1
 from polyseme.base.config import Config, hints_of
 from polyseme.base.errors import PolysemeError, arg
+from polyseme.training.setting_names import listed_changes
 
 MAY_CHANGE = {
     *("config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"),
@@ -31,7 +32,6 @@ VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""
 DEV_DATA = "settings.dev"
 """The held-out data: scores on other data cannot be compared."""
-_TITLES = {"settings.data": "training data", DEV_DATA: "dev data"}
 _HASH = re.compile(r"[0-9a-f]{64}")
 _KINDS = ("task", "adaptation", "word2vec", "fasttext", "glove")
 """Settings whose names say what a run trains."""
@@ -97,8 +97,10 @@ def _shown(value: Any) -> str:
     return f"{text[:8]}..." if _HASH.fullmatch(text) else text
 
 
-def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
-    """Return what changed, or refuse to resume under other settings, and name them.
+def check_resume_settings(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool, names: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return what changed, or refuse to resume under other settings, and name them; `names`: those of `option_names`.
 
     Some changes are never accepted: the number of processes, what is trained, the text, and what the rows of weight tables
     stand for, because words would get the vectors of other words.
@@ -118,7 +120,7 @@ def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, acc
     if "run.world_size" in changed:
         raise PolysemeError(f"processes: {changed['run.world_size']}; resume a run with as many processes as it began with")
     if changed and not accept_changes:
-        listed = "; ".join(f"{_TITLES.get(name, name.removeprefix('config.'))}: {how}" for name, how in changed.items())
+        listed = listed_changes(changed, names)
         raise PolysemeError(
             f"this folder holds a run with other settings ({listed}): give the old ones to resume it, give "
             f"{arg('accept_changes', True)} to resume it with the new ones, or choose another folder"

@@ -175,6 +175,13 @@ def test_comments_before_sentences(write, caplog):
         read_conll(write(text), strict=True)
 
 
+def test_documents_of_plain_columns(write, caplog):
+    text = "# newdoc id = a\nAnn B-PER\nran O\n\n# sent_id = 2\nBob B-PER\nran O\n\n#newdoc\nGo O\non O\n"
+    sentences = read_conll(write(text), strict=False)
+    assert [(each.words[0], each.document) for each in sentences] == [("Ann", 1), ("Bob", 1), ("Go", 2)]
+    assert "3 lines that begin with # are comments, 2 of them the beginning of a document" in caplog.text
+
+
 @pytest.mark.parametrize("comment", ["# id 6bff\tdomain=en", "# a longer comment on this sentence", "#"])
 def test_comments_as_wide_as_the_words(write, comment):
     text = "".join(f"{comment}\n{word} _ _ {tag}\nran _ _ O\n\n" for word, tag in [("Ann", "B-PER"), ("#1", "O")])

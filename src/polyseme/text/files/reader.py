@@ -26,6 +26,7 @@ PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 SKIP_ADVICE = ", or skip bad lines"
 """The end of a message; the command line names the option there, where the command has one."""
+_IS_ARRAY = "begins a JSON array; expected JSON lines, one object {...} on each line: jq -c '.[]' FILE writes them"
 MAX_LINE_BYTES = 1 << 23
 """Longer lines of plain text are cut, so that a file without line ends does not fill the memory."""
 
@@ -172,10 +173,16 @@ class _Lines:
             raise FormatError(self._where(number), advice) from error
 
     def _field(self, line: bytes, number: int) -> str | None:
+        if line.rstrip().endswith(b"},"):  # cut out of a JSON array
+            line = line.rstrip().removesuffix(b",")
         try:
             row = json.loads(line if self.encoding is None else decode_narrow(line, self.encoding) or "")
         except (ValueError, RecursionError) as error:  # bytes that are not UTF-8 are a ValueError too
+            if self._is_first(number) and line.lstrip().startswith(b"["):
+                raise FormatError(self._where(number), _IS_ARRAY) from None
             return self._refuse(number, f"is not valid JSON ({error})")
+        if isinstance(row, list) and self._is_first(number):
+            raise FormatError(self._where(number), _IS_ARRAY)
         text = row.get(self.field) if isinstance(row, dict) else None
         if not isinstance(text, str):
             known = nearest(self.field, row) if isinstance(row, dict) else ""
@@ -183,6 +190,9 @@ class _Lines:
         if b"\\u" in line and _SURROGATE.search(text):
             return self._refuse(number, "has half of a surrogate pair, which is not a character")
         return text
+
+    def _is_first(self, number: int) -> bool:
+        return number == self.ends == 0
 
     def _refuse(self, number: int, what: str) -> str | None:
         """Return None, which counts as a bad line, or raise an error."""

@@ -5,7 +5,8 @@ first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies)
 separated by tabs, the first a number. Only there do columns have names, and every line that begins with `#` is a comment
 (`# newdoc` begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words
 too: if the first of three columns or more counts from 0 or 1 in each sentence, the second has the words. They may have
-comments before a sentence, lines that begin with `#` and are no words (GermEval, MultiCoNER).
+comments before a sentence, lines that begin with `#` and are no words (GermEval, MultiCoNER); there, too, `# newdoc` begins a
+document.
 
 JSON lines are read as `tagged_shapes` says.
 """
@@ -31,6 +32,7 @@ NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
 _SPAN_TAG = re.compile(r"O|[A-Z]-\S+")
 _DOCUMENT = re.compile(r"#\s*newdoc\b")
+_DOCSTART = "-DOCSTART-"
 _SAMPLE = 10_000  # lines by which other columns of tags are recognised
 _MOST = 0.9  # of the sentences number their words, where the first column does
 
@@ -112,31 +114,38 @@ def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRo
 
 
 def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
-    """Leave out lines before a sentence that begin with `#` and are no words: they have other columns, or no known tag."""
+    """Leave out lines before a sentence that begin with `#` and are no words: they have other columns, or no known tag.
+
+    `# newdoc` begins a document, as in CoNLL-U.
+    """
     if not any(line.startswith("#") for _, line in lines):
         return lines
-    others = [row for _, line in lines if not line.startswith("#") and (row := cells(line)) and row[0] != "-DOCSTART-"]
+    others = [row for _, line in lines if not line.startswith("#") and (row := cells(line)) and row[0] != _DOCSTART]
     if not others:
         return lines
     width = Counter(map(len, others)).most_common(1)[0][0]
     tags = {row[tag] for row in others if len(row) == width and -width <= tag < width}
-    kept, begins = list[Line](), True
+    kept, documents, begins = list[Line](), 0, True
     for number, line in lines:
         row = cells(line)
         if begins and line.startswith("#") and (len(row) != width or (row[0] == "#" and row[tag] not in tags)):
+            if _DOCUMENT.match(line):
+                kept.append((number, _DOCSTART))
+                documents += 1
             continue
-        begins = not row or row[0] == "-DOCSTART-"
+        begins = not row or row[0] == _DOCSTART
         kept.append((number, line))
-    if len(kept) < len(lines):
-        what = "line that begins with # is a comment" if len(kept) + 1 == len(lines) else "lines that begin with # are comments"
-        _log.warning("%s: %s %s", path, f"{len(lines) - len(kept):,}", what)
+    if comments := len(lines) - len(kept) + documents:
+        what = "line that begins with # is a comment" if comments == 1 else "lines that begin with # are comments"
+        newdoc = f", {documents:,} of them the beginning of a document" if documents else ""
+        _log.warning("%s: %s %s%s", path, f"{comments:,}", what, newdoc)
     return kept
 
 
 def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
     """Whether the first of three columns or more numbers the words of each sentence, so that the second has the words."""
     rows = (cells(line) for _, line in lines)
-    groups = groupby((row for row in rows if row[:1] != ["-DOCSTART-"]), key=bool)
+    groups = groupby((row for row in rows if row[:1] != [_DOCSTART]), key=bool)
     sentences = [list(group) for full, group in groups if full]
     if max(map(len, sentences), default=0) < 2 or any(tag in (1, 1 - len(row)) or len(row) < 3 for row in sentences[0]):
         return False
@@ -150,7 +159,7 @@ def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
 
 def _report_other_tags(path: str | Path, lines: list[Line], word: int) -> None:
     """Say that another column than the last has tags of spans too."""
-    rows = [row for _, line in lines[:_SAMPLE] if (row := cells(line)) and row[0] != "-DOCSTART-"]
+    rows = [row for _, line in lines[:_SAMPLE] if (row := cells(line)) and row[0] != _DOCSTART]
     width = min(map(len, rows), default=0)
     columns = {number: {row[number] for row in rows} for number in range(word + 1, width)}
     tagged = [number for number, tags in columns.items() if len(tags) > 1 and all(map(_SPAN_TAG.fullmatch, tags))]
@@ -207,14 +216,14 @@ def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
 def _plain_rows(lines: list[Line], bad: BadRows, tag: int) -> Iterator[ConllLine]:
     """Yield words with tags; a row with other columns than most is read if its tag is one of theirs."""
     split = [(number, line, cells(line)) for number, line in lines]
-    widths = [(number, len(row)) for number, _, row in split if row and row[0] != "-DOCSTART-"]
+    widths = [(number, len(row)) for number, _, row in split if row and row[0] != _DOCSTART]
     first, width = widths[0] if widths else (0, 0)
     if not bad.strict and widths:
         width = Counter(width for _, width in widths).most_common(1)[0][0]
         first = next(number for number, each in widths if each == width)
     tags = {row[tag] for _, _, row in split if len(row) == width and -width <= tag < width} if width > 1 else set()
     for number, line, row in split:
-        if not row or row[0] == "-DOCSTART-":
+        if not row or row[0] == _DOCSTART:
             yield number, []
             if row:
                 yield number, None

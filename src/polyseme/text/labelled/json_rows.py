@@ -1,4 +1,4 @@
-"""JSON files of rows: one object per line, or one document that holds all of them.
+"""JSON files of rows: one object per line, or over several lines, or one document that holds all of them.
 
 A document is an array of objects; an object with one such array, as in `{"version": 1, "data": [{...}, {...}]}`; or a table by
 columns, `{"text": ["...", "..."], "label": ["...", "..."]}`, which pandas writes with an index, `{"text": {"0": "...", ...}}`,
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Collection, Iterable
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +21,8 @@ from polyseme.base.errors import FormatError
 from polyseme.text.labelled.numbered_lines import Line, is_object
 
 _log = logging.getLogger(__name__)
+_BETWEEN = " \t\r\n,"  # objects
+_NEXT_OBJECT = re.compile(rf"[{_BETWEEN}]*\{{")
 _SHOWN = 8  # fields that a message names
 Row = dict[str, Any]
 
@@ -44,9 +47,22 @@ def object_lines(
     try:
         document = json.loads("\n".join(line for _, line in every))
     except (ValueError, RecursionError):
-        return every
+        return _objects_in_a_row(every) or every
     rows = document if isinstance(document, list) else _Document(document, known, lists).rows(path)
     return [(number, json.dumps(row)) for number, row in enumerate(rows, start=1)]
+
+
+def _objects_in_a_row(lines: list[Line]) -> list[Line]:
+    """Return objects of several lines each, one after another, as `jq` writes them; none if there is anything else."""
+    text, decoder, place = "\n".join(line for _, line in lines), json.JSONDecoder(), 0
+    found = list[Line]()
+    while match := _NEXT_OBJECT.match(text, place):
+        try:
+            row, place = decoder.raw_decode(text, match.end() - 1)
+        except (ValueError, RecursionError):
+            return []
+        found.append((len(found) + 1, json.dumps(row)))
+    return [] if text[place:].strip(_BETWEEN) else found
 
 
 class _Document:

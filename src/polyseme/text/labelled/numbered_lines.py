@@ -52,6 +52,7 @@ def cells(line: str) -> list[str]:
 
 def json_object(where: str, line: str, expected: str = "one object {...} per line") -> dict[str, Any]:
     """Return the JSON object of a line; half of a surrogate pair in its texts is an error too."""
+    line = without_comma(line)
     try:
         values = json.loads(line)
         if "\\u" in line:
@@ -65,10 +66,20 @@ def json_object(where: str, line: str, expected: str = "one object {...} per lin
     return values
 
 
+def without_comma(line: str) -> str:
+    """Return a line without a comma behind its object, as lines that were cut out of a JSON array have it.
+
+    >>> without_comma('{"text": "a"}, '), without_comma("one, two,")
+    ('{"text": "a"}', 'one, two,')
+    """
+    short = line.rstrip(" \t,")
+    return short if short.endswith("}") else line
+
+
 def is_object(line: str) -> bool:
     """Whether a line is a JSON object."""
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(json.loads(without_comma(line)), dict)
     except (ValueError, RecursionError):
         return False
 

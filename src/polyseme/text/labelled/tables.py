@@ -247,7 +247,7 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _COMPRESSED), "")
     if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or is_object(lines[0])):
         return "jsonl"
-    if suffix == ".json" and not strict and lines[0].lstrip().startswith("["):
+    if suffix in (".json", ".jsonl", ".ndjson") and not strict and lines[0].lstrip().startswith("["):
         return "jsonl"
     if suffix in (".json", ".jsonl", ".ndjson"):
         raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} per line")

@@ -67,7 +67,7 @@ def json_sentences(
     """Yield the line, the words and the tags of each sentence; `column`: the field of the tags, or of the marked spans."""
     full = [(number, line) for number, line in lines if line.strip()]
     given = None if column is None else str(column)
-    rows: list[dict[str, Any]] = [json.loads(line) for _, line in full if is_object(line)]
+    rows = [json_object(f"{path}:{number}", line) for number, line in full if is_object(line)]
     first = next((row for row in rows if has_words(row) or is_marked(row)), {})
     if is_marked(first) and not has_words(first):
         yield from _marked_sentences(MarkedTexts(path, rows, given), full, bad)

@@ -1,0 +1,69 @@
+"""Whether a model can read the script of a text: what is refused, and what the user is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyseme.base.errors import arg
+from polyseme.text.script import MOSTLY, SOME, ScriptProfile
+from polyseme.text.traditional import traditional_characters
+
+if TYPE_CHECKING:
+    from polyseme.encoders.base import Encoder
+
+_FEW_LETTERS = 20  # a name in Latin letters is no English text
+_SHOWN = 3  # traditional characters
+
+
+def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool = False) -> str | None:
+    """Why a model cannot read a text at all, and what to do; None: it can."""
+    if profile.is_chinese and encoder.source == "en":
+        what = f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
+        return f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own"
+    if profile.needs_chinese_splitter and _splits_as_english(encoder, split_on_spaces):
+        return profile.refusal()
+    return None
+
+
+def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool = False) -> list[str]:
+    """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile."""
+    about_words, about_letters = _about_words(encoder, profile, split_on_spaces), _about_letters(encoder, profile)
+    return [each for each in (about_words, about_letters, _traditional(encoder, profile, text)) if each]
+
+
+def _splits_as_english(encoder: Encoder, split_on_spaces: bool) -> bool:
+    return not split_on_spaces and encoder.splitter.name == "english" and not encoder.reads_subwords
+
+
+def _about_words(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool) -> str | None:
+    at_spaces = not split_on_spaces and encoder.splitter.name == "whitespace"
+    if profile.needs_chinese_splitter and at_spaces:
+        what = f"the text is mostly Chinese ({profile.percent}) without spaces"
+        return f"{what}, and {encoder.source} takes words separated by spaces: load it with {arg('splitter', 'chinese')}"
+    problem = profile.warning() if _splits_as_english(encoder, split_on_spaces) else None
+    return problem and f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces"
+
+
+def _about_letters(encoder: Encoder, profile: ScriptProfile) -> str | None:
+    if encoder.source == "zh" and profile.letters >= _FEW_LETTERS and profile.share("Latin") >= MOSTLY:
+        if profile.share("Han") < SOME:
+            return f"the text has few Chinese characters, and zh is a Chinese model: consider {arg('model', 'en')}"
+        return None
+    if encoder.source not in ("en", "zh") or not profile.is_foreign:
+        return None
+    why = f"the text is mostly in {profile.main}, and the model {encoder.source} has read none"
+    return f"{why}: its vectors mean little; train a model on your own text (polyseme pretrain)"
+
+
+def _traditional(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
+    """A model whose vocabulary lacks the traditional characters of a text was trained on simplified ones."""
+    if not profile.is_chinese or encoder.vocabulary is None or not traditional_characters(text):
+        return None
+    found = traditional_characters(text, frozenset("".join(encoder.vocabulary)))
+    if not found:
+        return None
+    few = "".join(found[:_SHOWN])
+    return (
+        f"the text has traditional characters ({few} ...), and no word that {encoder.source or 'the model'} knows has them: "
+        "convert it to simplified ones first, for example with OpenCC"
+    )
