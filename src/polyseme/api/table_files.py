@@ -11,7 +11,8 @@ import dataclasses
 import logging
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,19 +52,44 @@ class TableFolder:
 def folder_for_tables() -> Iterator[TableFolder]:
     """A folder for tables as files; within the block, errors and log messages name the arguments."""
     with tempfile.TemporaryDirectory(prefix="polyseme-") as path:
-        folder, before = TableFolder(Path(path)), logging.getLogRecordFactory()
-
-        def record(*arguments: Any, **options: Any) -> logging.LogRecord:
-            made = before(*arguments, **options)
-            if made.name.startswith("polyseme.") and str(folder.path) in (text := made.getMessage()):
-                made.msg, made.args = folder.named(text), ()
-            return made
-
-        logging.setLogRecordFactory(record)
+        folder = TableFolder(Path(path))
+        _log_names.add(folder)
         try:
             yield folder
         except PolysemeError as error:
             error.args = (folder.named(str(error)),)
             raise
         finally:
-            logging.setLogRecordFactory(before)
+            _log_names.remove(folder)
+
+
+class _LogNames:
+    """Renames the files of folders in our log messages; in place from the first table on, also for several threads."""
+
+    def __init__(self) -> None:
+        self._folders: list[TableFolder] = []
+        self._lock = threading.Lock()
+        self._make: Callable[..., logging.LogRecord] | None = None
+
+    def add(self, folder: TableFolder) -> None:
+        with self._lock:
+            self._folders.append(folder)
+            if self._make is None:
+                self._make = logging.getLogRecordFactory()
+                logging.setLogRecordFactory(self)
+
+    def remove(self, folder: TableFolder) -> None:
+        with self._lock:
+            self._folders.remove(folder)
+
+    def __call__(self, *arguments: Any, **options: Any) -> logging.LogRecord:
+        assert self._make is not None
+        record = self._make(*arguments, **options)
+        if record.name.startswith("polyseme."):
+            for folder in list(self._folders):
+                if str(folder.path) in (text := record.getMessage()):
+                    record.msg, record.args = folder.named(text), ()
+        return record
+
+
+_log_names = _LogNames()
