@@ -143,7 +143,9 @@ def test_a_tuned_encoder_has_no_weights_that_nothing_reads(tied: bool) -> None:
     """Several processes would wait for their gradients for ever."""
     made = small(form="words" if tied else "characters", output=not tied)
     if tied:
-        made.tokens.words = torch.nn.Embedding(len(made.vocabulary or ()), made.config.output)
+        assert made.config.words is not None
+        made.config = made.config.replace(words=made.config.words.replace(dim=made.config.output))
+        made.tokens.words = torch.nn.Embedding(made.config.words.size, made.config.output)
         made.tie_output()
     tuned = features(made, mode="finetune").tuned[0]
     learning = {name for name, weight in tuned.named_parameters() if weight.requires_grad}

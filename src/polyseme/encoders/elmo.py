@@ -179,21 +179,9 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     def tie_output(self) -> TiedSoftmax:
         """Tie the output layer to the word table; it has its own bias."""
-        table, width = self.tokens.words, self.config.output
-        if table is None or self.vocabulary is None:
-            raise ConfigError("a tied output layer needs a word table, but this model has only characters")
-        rows, dim = table.weight.shape
-        if dim != width:
-            raise ConfigError(
-                f"a tied output layer needs rows of the size that the encoder gives; the word table's have {dim}, "
-                f"the encoder gives {width}: set words.dim to {width}, or take an output layer that is not tied"
-            )
-        if rows != len(self.vocabulary):
-            raise ConfigError(
-                f"a tied output layer needs a row for each word; the table has {rows} rows, the vocabulary "
-                f"{len(self.vocabulary)} words: set words.size to {len(self.vocabulary)}"
-            )
-        self.output = tied = TiedSoftmax(table)
+        self.config.check_tied(0 if self.vocabulary is None else len(self.vocabulary))
+        assert self.tokens.words is not None
+        self.output = tied = TiedSoftmax(self.tokens.words)
         return tied
 
     def layer_groups(self) -> dict[str, nn.Module]:

@@ -63,6 +63,21 @@ class ElmoConfig(Config):
             if self.start != "zero":
                 yield f"{arg('start')} is {self.start!r}, but a Transformer has no start state; allowed: 'zero'"
 
+    def check_tied(self, vocabulary: int) -> None:
+        """Raise an error if an output layer for so many words cannot be tied to the word table."""
+        if self.words is None or not vocabulary:
+            raise ConfigError("a tied output layer needs a word table, but this model has only characters")
+        if self.words.dim != self.output:
+            raise ConfigError(
+                f"a tied output layer needs rows of the size that the encoder gives; the word table's have {self.words.dim}, "
+                f"the encoder gives {self.output}: set words.dim to {self.output}, or take an output layer that is not tied"
+            )
+        if self.words.size != vocabulary:
+            raise ConfigError(
+                f"a tied output layer needs a row for each word; the table has {self.words.size} rows, the vocabulary "
+                f"{vocabulary} words: set words.size to {vocabulary}"
+            )
+
     @property
     def inputs(self) -> int:
         """Size of the input vector before the projection."""
