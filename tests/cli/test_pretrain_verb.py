@@ -112,7 +112,7 @@ def test_vectors_adagrad_and_words(tmp_path: Path, capsys) -> None:
     assert "| text | t.jsonl |" in card and str(tmp_path) not in card
     (tmp_path / "v.txt").write_text("the 1.0 0.5 0.25 0.5\n", encoding="utf-8")
     assert main(call) == 1
-    assert "settings.vectors" in capsys.readouterr().err
+    assert "--vectors changed" in capsys.readouterr().err
 
 
 def test_changes_are_refused_or_accepted(run, tmp_path):
@@ -121,7 +121,7 @@ def test_changes_are_refused_or_accepted(run, tmp_path):
     assert run(*call).code == 0
     assert "train.optim.warmup=0.5" in (tmp_path / "m" / "README.md").read_text()
     refused = run(*call, "--learning-rate", "0.002")
-    assert refused.code == 1 and refused.err.count("learning_rate") == 1 and "--accept-changes" in refused.err
+    assert refused.code == 1 and refused.err.count("--learning-rate: 0.02 in the run, 0.002 now") == 1 and "--accept-changes" in refused.err
     over = run(*call, "--learning-rate", "0.002", "--accept-changes")
     assert over.code == 1 and "is finished" in over.err and "give a larger budget" in over.err
 

@@ -17,8 +17,18 @@ _DERIVED = (
     *("config.steps", "config.eval_every", "config.log_every"),
     *("settings.fitting.min_steps", "settings.task.wide_features"),
 )
-_TITLES = {"settings.data": "the training data", "settings.dev": "the dev data", "settings.vocabulary": "the words or labels"}
-_ARGUMENTS = {"settings.encoders": "encoder", "settings.splitter": "splitter", "corpus": "corpus"}
+_TITLES = {
+    "settings.data": "the training data",
+    "settings.dev": "the dev data",
+    "settings.model": "the model",
+    "settings.vocabulary": "the words or labels",
+}
+_ARGUMENTS = {
+    "settings.encoders": "encoder",
+    "settings.splitter": "splitter",
+    "settings.vectors": "vectors",
+    "corpus": "corpus",
+}
 
 
 def option_names(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:
