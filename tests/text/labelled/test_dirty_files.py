@@ -15,6 +15,8 @@ from polyseme.text.labelled.trees import read_trees
 
 QUESTION = '{"question": "Who?", "choices": ["a", "b"], "answer": 0}'
 DOCUMENT = '{"sentences": [["Ann", "hurt", "herself"]], "clusters": [[[0, 0], [2, 2]]]}'
+TAGGED = '{"tokens": ["Ann"], "tags": ["B-PER"]}'
+HALF = TAGGED.replace("Ann", "\\ud800")  # of a surrogate pair
 WORD = "d 0 0 Ann NNP * - - - - * (0)\n"
 CASES = {
     "choices": (read_choices, f'{QUESTION}\n{{"question": 1}}\n{QUESTION}\nno json\n', 2, [2, 4]),
@@ -24,6 +26,7 @@ CASES = {
     "roles, columns": (read_roles, "Ann - (A0*)\nleft leave (V*)\n\nAnn - (A0*\nleft leave (V*)\n\nAnn -\nleft\n", 1, [5, 8]),
     "coreference": (read_coreference, f"{DOCUMENT}\n{{}}\n{DOCUMENT.replace('2, 2', '2, 9')}\n", 1, [2, 3]),
     "coreference, columns": (read_coreference, f"{WORD}\n#\n{WORD.replace('(0)', '(0')}\n#\nAnn\n", 1, [4, 7]),
+    "tags, json": (read_conll, f"{TAGGED}\n{HALF}\n{TAGGED}\nno json\n", 2, [2, 4]),
     "conll-u": (
         read_conll,
         "1\ta\ta\tX\t_\t_\t_\t_\t_\t_\n\n1\ta\n2\tb\n\n1\tb\tb\tY\t_\t_\t_\t_\t_\t_\n\nx\n",

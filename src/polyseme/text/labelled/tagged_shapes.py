@@ -18,7 +18,7 @@ from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.field_names import TAGS, TEXT, WORDS
 from polyseme.text.labelled.json_rows import is_text_with_object, object_lines
 from polyseme.text.labelled.marked_texts import REJECTED, MarkedTexts, has_words, is_marked, sentence_bounds
-from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object
+from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_object, json_object, without_comma
 
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
 _SHAPES = ('{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}', '{"text": "Ann ran", "entities": [[0, 3, "PER"]]}')
@@ -67,7 +67,7 @@ def json_sentences(
     """Yield the line, the words and the tags of each sentence; `column`: the field of the tags, or of the marked spans."""
     full = [(number, line) for number, line in lines if line.strip()]
     given = None if column is None else str(column)
-    rows = [json_object(f"{path}:{number}", line) for number, line in full if is_object(line)]
+    rows: list[dict[str, Any]] = [json.loads(without_comma(line)) for _, line in full if is_object(line)]
     first = next((row for row in rows if has_words(row) or is_marked(row)), {})
     if is_marked(first) and not has_words(first):
         yield from _marked_sentences(MarkedTexts(path, rows, given), full, bad)
