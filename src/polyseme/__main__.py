@@ -119,9 +119,11 @@ def _option_meant(error: Exception, context: Any) -> str:
     given = getattr(error, "option_name", None)
     if type(error).__name__ != "NoSuchOption" or context is None or not isinstance(given, str):
         return ""
-    if given == "--out":
-        return "No such option: --out; the output goes to standard output, so redirect it: > FILE"
     names = {name.removeprefix("--").replace("-", "_"): name for each in context.command.params for name in each.opts}
+    if given == "--out" and names.get("out") == "out":
+        return "No such option: --out; OUT is an argument, so write it without --out"
+    if given == "--out" and "json" in names:  # the verb prints a result
+        return "No such option: --out; the output goes to standard output, so redirect it: > FILE"
     best = nearest_name(given.removeprefix("--").replace("-", "_"), sorted(names))
     return "" if best is None else f"No such option: {given} (did you mean {names[best]}?)"
 

@@ -218,3 +218,9 @@ def test_an_output_file_is_a_redirection(run, runs):
     assert "No such option: --out; the output goes to standard output, so redirect it: > FILE" in one_sentence(
         run("predict", runs / "classifier", "a", "--out", "p.txt"), 2
     )
+
+
+def test_other_verbs_without_an_output_option(run):
+    message = one_sentence(run("convert", "en", "--out", "my-model"), 2)
+    assert "No such option: --out; OUT is an argument, so write it without --out" in message
+    assert "standard output" not in one_sentence(run("serve", "--out", "a"), 2)
