@@ -303,6 +303,8 @@ def test_minutes_by_hand() -> None:
     assert budget_from_minutes(TrainConfig(minutes=1), slow) == Budget(unit="steps", total=460, evaluations=1)
     with pytest.raises(PolysemeError, match="minutes=1 is too short"):
         budget_from_minutes(TrainConfig(minutes=1), Timing(step=60.0, evaluation=0.0, spent=1.0))
+    with pytest.raises(PolysemeError, match="take 183 minutes or more"):  # 9901 s / 0.9, and no 1.8e+02
+        budget_from_minutes(TrainConfig(minutes=1), Timing(step=60.0, evaluation=9840.0, spent=1.0))
 
 
 def test_short_minutes_are_refused_after_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from polyseme.api.arguments import AnyCorpus, FilePath
 from polyseme.api.settings import with_settings
 from polyseme.api.texts import open_text
 from polyseme.base.config import Setting
-from polyseme.base.display import count, html_table, named_values
+from polyseme.base.display import count, html_table, named_values, two_digits
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.options import Option, options_of
 
@@ -112,7 +112,8 @@ class CorpusCheck:
             return rows
         rows |= _forecast_rows(self.forecast)
         if self.minutes is not None:
-            rows["training_epochs"] = f"about {self.forecast.words_per_second * 60 * self.minutes / self.report.words:.2g}"
+            epochs = self.forecast.words_per_second * 60 * self.minutes / self.report.words
+            rows["training_epochs"] = f"about {two_digits(epochs)}"
         return rows
 
 

@@ -123,6 +123,15 @@ def format_size(count: float) -> str:
     return f"{count:.1f} {unit}" if count < 9.95 else f"{count:,.0f} {unit}"
 
 
+def two_digits(number: float) -> str:
+    """Format a number that may be large or small by its two leading digits, a large one in full.
+
+    >>> two_digits(0.0123), two_digits(2.5), two_digits(150), two_digits(23_456)
+    ('0.012', '2.5', '150', '23,456')
+    """
+    return f"{number:,.0f}" if abs(number) >= 99.5 else f"{number:.2g}"
+
+
 def format_duration(seconds: float) -> str:
     """Format seconds, in at most two units.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyseme.base.display import two_digits
 from polyseme.base.errors import arg
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import BEGIN, count_ngrams, to_stream
@@ -66,7 +67,7 @@ class Baselines:
         if perplexity >= self.unigram:
             return f"not usable: no better than the frequencies of words ({beside}); give more time or more text"
         if ratio > USABLE:
-            return f"hardly usable: {ratio:.2g} times the perplexity of 3-grams ({beside}); give more time or more text"
+            return f"hardly usable: {two_digits(ratio)} times the perplexity of 3-grams ({beside}); give more time or more text"
         better = "better than 3-grams" if ratio < 1 else f"{ratio:.2f} times the perplexity of 3-grams"
         return f"usable: {better} ({beside})"
 

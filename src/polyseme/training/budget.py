@@ -13,7 +13,7 @@ import math
 from typing import Literal
 
 from polyseme.base.config import Config
-from polyseme.base.display import count
+from polyseme.base.display import count, two_digits
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.training.config import TrainConfig
 
@@ -96,7 +96,7 @@ def too_short(config: TrainConfig, seconds: float) -> str:
     """
     need = seconds / MARGIN / 60
     what = "measuring the speed, one step and one evaluation"
-    return f"{arg('minutes', config.minutes)} is too short: {what} take {need:.2g} minutes or more"
+    return f"{arg('minutes', config.minutes)} is too short: {what} take {two_digits(need)} minutes or more"
 
 
 def check_minutes(config: TrainConfig, *, spent: float, step: float) -> None:
@@ -128,7 +128,8 @@ def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_
     """
     words = budget.total * timing.words
     epochs, rate = words / max(words_per_epoch, 1), timing.words / max(timing.step, 1e-9)
-    reach = f"about {count(budget.total, 'step')}, {words:,.0f} words, {epochs:.2g} epochs, at {rate:,.0f} words per second"
+    passes = f"{two_digits(epochs)} epochs"
+    reach = f"about {count(budget.total, 'step')}, {words:,.0f} words, {passes}, at {rate:,.0f} words per second"
     few = "; so few steps teach little: give more minutes or a smaller model" if budget.total < FEW_STEPS else ""
     return f"{arg('minutes', config.minutes)} is {reach}{few}"
 
