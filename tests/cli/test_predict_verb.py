@@ -174,6 +174,8 @@ def test_a_column_of_a_table(run, runs, tmp_path):
     assert "classification reads one text of a row" in one_sentence(run(*call, "--text", "body", "--second", "id"), 2)
     message = one_sentence(run("predict", runs / "classifier", "a", "--text", "b"), 2)
     assert "--text names a column of a file: give --input" in message
+    table.write_text("")
+    assert "a.csv: is empty; expected a table" in one_sentence(run(*call))
     table.write_text("text,label\ngood film,pos\n")
     result = run(*call)
     assert predicted(result) == ["good film"]

@@ -85,9 +85,9 @@ def _lines(path: Path, layout: Layout) -> list[str]:
 
 
 def _columns(path: Path) -> str:
-    """The cells of the first row, for a message."""
+    """The cells of the first row, for a message; raise if the file is no table, which is then the cause."""
     try:
         cells = file_layout(path, text="0", labelled=False, strict=False).cells
-    except (UsageError, FormatError):
+    except UsageError:
         return ""
     return f"; its first row: {', '.join(repr(short(cell, 20)) for cell in cells)}"
