@@ -121,7 +121,11 @@ def test_changes_are_refused_or_accepted(run, tmp_path):
     assert run(*call).code == 0
     assert "train.optim.warmup=0.5" in (tmp_path / "m" / "README.md").read_text()
     refused = run(*call, "--learning-rate", "0.002")
-    assert refused.code == 1 and refused.err.count("--learning-rate: 0.02 in the run, 0.002 now") == 1 and "--accept-changes" in refused.err
+    assert (
+        refused.code == 1
+        and refused.err.count("--learning-rate: 0.02 in the run, 0.002 now") == 1
+        and "--accept-changes" in refused.err
+    )
     over = run(*call, "--learning-rate", "0.002", "--accept-changes")
     assert over.code == 1 and "is finished" in over.err and "give a larger budget" in over.err
 
