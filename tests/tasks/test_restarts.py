@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ SAME = [LabelledText("x", label) for label in "aab"]
 EASY = [LabelledText(text, label) for text, label in (("good", "a"), ("bad", "b"), ("good", "a"), ("bad", "b"))]
 
 
-def trained(out: Path, data: list[LabelledText], epochs: int = 10) -> FitResult:
+def trained(out: Path, data: list[LabelledText], epochs: int = 10, *, accept_changes: bool = False) -> FitResult:
     fitting = FitConfig(epochs=epochs, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
     builder = TaskBuilder(Classification, ClassificationConfig(hidden_size=4, features=FEATURES, dropout=0.0))
-    return fit(builder, Splits(data, data), out, fitting, Run(seed=1))
+    return fit(builder, Splits(data, data), out, fitting, Run(seed=1), accept_changes=accept_changes)
 
 
 def result_of(out: Path) -> dict[str, Any]:
@@ -62,6 +63,7 @@ def test_a_run_that_cannot_learn_restarts_twice_and_says_so(tmp_path: Path, capl
     assert "the likely cause is that the class 'b' has 1 training example, and 1 other fewer than 5: give more" in told[2]
     assert "metric='macro_f1' counts all classes alike" in told[2]
     again = trained(tmp_path / "out", SAME)  # it is finished
+    assert again.report is not None and again.report.warning == told[2] and "is trained; nothing to do" in caplog.text
     assert again.restarts == 2 and {**result_of(tmp_path / "out"), "seconds": 0} == {**result, "seconds": 0}
 
 
@@ -71,6 +73,16 @@ def test_a_run_that_learns_has_none(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert outcome.scores["dev"]["accuracy"] == 1.0 and outcome.restarts == 0
     assert (result_of(tmp_path / "out")["restarts"], result_of(tmp_path / "out")["learned"]) == (0, True)
     assert rate_of(tmp_path / "out") == RATE and "restarting" not in caplog.text
+
+
+def test_a_kill_before_scoring_leaves_no_result_of_the_run_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained(tmp_path / "out", EASY, epochs=1)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("polyseme.tasks.fit._Session.finish", lambda *_: sys.exit("killed"))
+        trained(tmp_path / "out", EASY, epochs=2, accept_changes=True)
+    assert result_of(tmp_path / "out")["fitting"]["epochs"] == 1  # as it was
+    trained(tmp_path / "out", EASY, epochs=2)
+    assert result_of(tmp_path / "out")["fitting"]["epochs"] == 2
 
 
 def test_a_run_that_diverges_restarts(

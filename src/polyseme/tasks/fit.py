@@ -39,7 +39,7 @@ from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
-from polyseme.training.checkpoint import CheckpointManager
+from polyseme.training.checkpoint import CheckpointManager, stored_settings
 from polyseme.training.config import TrainConfig
 from polyseme.training.fit_loop import DivergedError
 from polyseme.training.resume import ConfigValues
@@ -205,16 +205,22 @@ class _Session:
     display: RunDisplay = "all"
 
     def finished(self, task: Task, done: TrainOutput) -> FitResult | None:
-        """Return the result of a finished run from its folder; None: it was not scored on these test data."""
+        """Return the result of a finished run from its folder; None: it is of an earlier run there, or of other test data."""
         found = read_json(self.out / RESULT)
-        if found.get("test_data") != self.test_fingerprint(task) or not is_task(self.out):
+        scored = {"test_data": self.test_fingerprint(task), "settings": self.settings_fingerprint()}
+        if any(found.get(name) != value for name, value in scored.items()) or not is_task(self.out):
             return None
         best = load(self.out, device=self.run.device)
         _log.warning("%s is trained; nothing to do", self.out)
-        warning = "" if found.get("learned", True) else "the network has learned nothing"
-        report = TrainingReport(best.main_metric, found["scores"], found.get("baseline"), None, best.layer_weights(), warning)
+        scores, warning = found["scores"], found.get("warning", "")
+        report = TrainingReport(best.main_metric, scores, found.get("baseline"), None, best.layer_weights(), warning)
         output = replace(done, best_step=found["best_step"])
-        return FitResult(best, output, found["scores"], report, found.get("restarts", 0))
+        return FitResult(best, output, scores, report, found.get("restarts", 0))
+
+    def settings_fingerprint(self) -> str:
+        """Return what changes with the settings and the data of the run in the folder, by its last checkpoint."""
+        settings = json.dumps(stored_settings(self.out, {}), sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
     def test_fingerprint(self, task: Task) -> str:
         """Return what changes with the test data; empty without any."""
@@ -310,7 +316,7 @@ class _Session:
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             summary |= {"warning": warning} if warning else {}
-            summary["test_data"] = self.test_fingerprint(best)
+            summary |= {"test_data": self.test_fingerprint(best), "settings": self.settings_fingerprint()}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if not self.shares_cache:
                 remove_caches(self.cache)
