@@ -228,6 +228,9 @@ def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, mode
     assert "has a finished run with other settings (--epochs: 2 in the run, 3 now): choose another folder" in refused
     refused = run(*command, "--seed", "5", "--out", files / "run").err
     assert "--seed: 0 in the run, 5 now" in refused and "resume" not in refused
+    (files / "run" / "result.json").unlink()  # as after a kill
+    refused = run(*command[:-1], "3", "--out", files / "run").err
+    assert "a run with other settings (--epochs: 2 in the run, 3 now): give the old ones to resume it" in refused
 
 
 def test_prose_and_too_few_examples_are_named(run, files):

@@ -12,7 +12,7 @@ from typing import Any
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import read_json
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
-from polyseme.training.resume import differences, plain_settings
+from polyseme.training.resume import check_resume_settings, differences, plain_settings
 from polyseme.training.setting_names import listed_changes, option_names
 from polyseme.training.trainer import TrainOutput
 
@@ -20,23 +20,21 @@ from polyseme.training.trainer import TrainOutput
 def finished_output(out: Path, settings: Mapping[str, Any], result: str, *, accept_changes: bool) -> TrainOutput | None:
     """Return how a finished run with the same settings ended; None: the folder has none, or one to be resumed.
 
-    A finished run with other settings is an error, which names the options.
+    A run with other settings is an error, which names the options.
     """
     progress = _progress(out)
-    old = stored_settings(out, settings)
+    old, now, names = stored_settings(out, settings), plain_settings(settings), option_names(settings)
     if not old or accept_changes:
         return None
-    changed = differences(old, plain_settings(settings))
     is_finished = progress.get("ended") is not None and (out / result).is_file()
-    if changed:
-        if not is_finished:
-            return None  # resuming refuses it
-        what = f"{out} has a finished run with other settings ({listed_changes(changed, option_names(settings))})"
-        raise PolysemeError(f"{what}: choose another folder for a new run, or give the old settings to see its result")
     if not is_finished:
+        check_resume_settings(old, now, accept_changes=False, names=names)  # resuming does so too, after hours of layers
         return None
-    names = ("steps", "words", "seconds", "best", "best_step", "scores", "ended")
-    values = {name: progress.get("step" if name == "steps" else name) for name in names}
+    if changed := differences(old, now):
+        what = f"{out} has a finished run with other settings ({listed_changes(changed, names)})"
+        raise PolysemeError(f"{what}: choose another folder for a new run, or give the old settings to see its result")
+    fields = ("steps", "words", "seconds", "best", "best_step", "scores", "ended")
+    values = {name: progress.get("step" if name == "steps" else name) for name in fields}
     return TrainOutput(out=out, **values)  # type: ignore[arg-type]
 
 
