@@ -34,6 +34,12 @@ def test_ids_both_ways() -> None:
     assert vocabulary.ids([]).shape == (0,)
 
 
+def test_characters_are_looked_for_once() -> None:
+    vocabulary = Vocabulary(["</S>", "北京", "京"])
+    assert vocabulary.characters == set("</S>北京")
+    assert vocabulary.characters is vocabulary.characters
+
+
 def test_of_duplicates_the_last_id_wins() -> None:
     vocabulary = Vocabulary(["a", "b", "a"])
     assert vocabulary.ids(["a", "b"]).tolist() == [2, 1]

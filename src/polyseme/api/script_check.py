@@ -59,7 +59,7 @@ def _traditional(encoder: Encoder, profile: ScriptProfile, text: str) -> str | N
     """A model whose vocabulary lacks the traditional characters of a text was trained on simplified ones."""
     if not profile.is_chinese or encoder.vocabulary is None or not traditional_characters(text):
         return None
-    found = traditional_characters(text, frozenset("".join(encoder.vocabulary)))
+    found = traditional_characters(text, encoder.vocabulary.characters)
     if not found:
         return None
     few = "".join(found[:_SHOWN])
