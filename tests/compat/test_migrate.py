@@ -147,6 +147,31 @@ def test_what_a_newcomer_found_missing(tmp_path: Path) -> None:
     assert path.read_text() == "import polyseme.compat.allennlp\ne = polyseme.compat.allennlp.Elmo('a', 'b', 1)\n"
 
 
+def test_an_import_that_may_fail(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text(
+        "try:\n    import allennlp\nexcept ImportError:\n    allennlp = None\ne = allennlp.commands.elmo.ElmoEmbedder()\n"
+    )
+    assert polyseme.migrate(path, write=True).notes == []
+    assert path.read_text() == (
+        "try:\n"
+        "    import polyseme.compat.allennlp\n"
+        "except ImportError:\n"
+        "    allennlp = None\n"
+        "e = polyseme.compat.allennlp.ElmoEmbedder()\n"
+    )
+    path.write_text("import allennlp\nallennlp = allennlp.data\n")
+    assert "remove it" not in str(polyseme.migrate(path))  # it is used
+
+
+def test_names_of_a_module_under_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text("import allennlp.modules.elmo as old\ne = old.Elmo(1); i = old._make_bos_eos(2)\nprint(old)\n")
+    found = polyseme.migrate(path, write=True)
+    assert path.read_text().startswith("import polyseme.compat.allennlp as old\ne = old.Elmo(1); i = old._make_bos_eos(2)\n")
+    assert found.notes == ["line 2: allennlp.modules.elmo._make_bos_eos has no replacement"]
+
+
 def test_other_modules_of_the_hub_stay(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text('import tensorflow_hub\nx = "https://tfhub.dev/google/elmo/2"\ny = "https://tfhub.dev/google/nnlm/1"\n')

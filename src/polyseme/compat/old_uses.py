@@ -31,10 +31,11 @@ class OldUses:
             root, replaced = alias.name.partition(".")[0], "." in alias.name and is_replaced(alias.name)
             if root in ROOTS and replaced and not alias.asname:
                 uses.whole.add(alias.name)
-            if root in ROOTS and not (replaced and alias.asname):  # that name is polyseme's after the change
+            if root in ROOTS:
                 uses.bound[alias.asname or root] = alias.name if alias.asname else root
-        for node in nodes:  # bilm = BidirectionalLanguageModel(...)
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        absent = {target for node in nodes if isinstance(node, ast.Assign) and _is_none(node.value) for target in node.targets}
+        for node in nodes:  # bilm = BidirectionalLanguageModel(...), but not `except ImportError: bilm = None`
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in absent:
                 uses.bound.pop(node.id, None)
         for tree in trees:
             for node, new in uses.uses(tree):
@@ -47,7 +48,7 @@ class OldUses:
         while stack:
             node = stack.pop()
             if isinstance(node, ast.Attribute | ast.Name) and (local := dotted(node).partition(".")[0]) in self.bound:
-                if isinstance(node, ast.Attribute) or self.bound[local] not in WHOLE:
+                if isinstance(node, ast.Attribute) or (isinstance(node.ctx, ast.Load) and not self._is_ours(local)):
                     yield self._replaced(node, local)
             else:
                 stack += ast.iter_child_nodes(node)
@@ -59,11 +60,15 @@ class OldUses:
             module = self.full_name(part.value, local)
             target, names = MODULES.get(module, ("", frozenset()))
             if part.attr in names:
-                return part, f"{local if self.bound[local] in WHOLE else f'polyseme.compat.{target}'}.{part.attr}"
+                return part, f"{local if self._is_ours(local) else f'polyseme.compat.{target}'}.{part.attr}"
             if (name := f"{module}.{part.attr}") in self.whole and part is node:
                 return part, f"polyseme.compat.{MODULES[name][0]}"
             part = part.value
         return node, ""
+
+    def _is_ours(self, local: str) -> bool:
+        """Whether a name of the script is a module of `polyseme.compat` after the change."""
+        return self.bound[local] in WHOLE or is_replaced(self.bound[local])
 
     def full_name(self, node: ast.expr, local: str) -> str:
         """A dotted name with the module in place of the name under which it is imported."""
@@ -88,7 +93,7 @@ def import_notes(node: ast.Import, uses: OldUses, only_elmo: bool) -> Iterator[s
             continue
         if local in uses.kept:
             yield f"import {alias.name} stays for the uses that have no replacement: remove it with them"
-        elif local not in uses.found:
+        elif local in uses.bound and local not in uses.found:
             yield f"import {alias.name} has no replacement: nothing uses {local} here, so remove it"
 
 
@@ -139,6 +144,10 @@ def no_replacement(what: str, names: Iterable[str]) -> str:
 def is_replaced(module: str) -> bool:
     """Whether a module has a replacement as a whole."""
     return module in MODULES and module not in SHARED
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def dotted(node: ast.expr) -> str:
