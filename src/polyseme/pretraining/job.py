@@ -51,6 +51,7 @@ from polyseme.training.trainer import Trainer, TrainOutput
 _log = logging.getLogger(__name__)
 _OPEN = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords", "dev_size")
 _MEASURED, _TRAINED = 0.02, 0.85  # of the minutes, for measuring and for steps
+_TICK = 1e-3  # seconds: a clock may stand still for longer than a small model reads
 _EVALUATED = 0.05  # of the minutes, for one evaluation, where the held-out text is fitted to them
 _FEWEST, _SAMPLE = 50, 10  # sentences: held out at least, and evaluated to measure the speed
 
@@ -242,7 +243,7 @@ class TrainingJob(Job):
         sample = held_out[:_SAMPLE]
         began = time.monotonic()
         objective.evaluate(self.validation_data(shards, sample))
-        each = (time.monotonic() - began) / len(sample)
+        each = max(time.monotonic() - began, _TICK) / len(sample)
         if self.method.dev_size is None:
             size = min(len(held_out), max(_FEWEST, int(_EVALUATED * seconds / each)))
             if size < len(held_out):
