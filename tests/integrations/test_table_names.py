@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PureWindowsPath
+from typing import cast
 
 import pytest
 
-from polyseme.api.table_files import folder_for_tables
+from polyseme.api.table_files import TableFolder, folder_for_tables
+
+
+def test_paths_of_windows_have_backslashes() -> None:
+    folder = TableFolder(cast(Path, PureWindowsPath(r"C:\Temp\polyseme-1")))
+    assert folder.named(rf"{folder.path / 'data.tsv'}:3: is empty") == "data:3: is empty"
 
 
 def test_messages_of_threads_name_their_arguments(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,7 +39,7 @@ class TableFolder:
 
     def named(self, text: str) -> str:
         """Return a text in which files of the folder have the names of arguments."""
-        return re.sub(rf"{re.escape(str(self.path))}/(\w+)\.\w+", r"\1", text)
+        return re.sub(rf"{re.escape(str(self.path))}[/\\](\w+)\.\w+", r"\1", text)
 
     def named_report(self, report: ErrorReport) -> ErrorReport:
         """Return a report whose files have the names of arguments."""
