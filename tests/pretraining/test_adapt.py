@@ -30,6 +30,7 @@ from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import ElmoAdaptation, ElmoPretraining, allowed_batchings
 from polyseme.pretraining.elmo_job import MappedShards, build
 from polyseme.pretraining.elmo_packed import PackedElmoObjective
+from polyseme.pretraining.result import AdaptationResult
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
@@ -358,3 +359,14 @@ def test_tables_that_cut_words(tmp_path: Path) -> None:
     found = polyseme.load(tmp_path / "out")
     assert found.log_probs([["paracetamol", "ibuprofen", "other"]])[0].known.tolist() == [True, True, False]
     assert found.perplexity(held_out(lines)).mean == pytest.approx(adapted.scores["perplexity"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"), [(298, "it has read 3 % of the text: give it more time"), (30_000, "try more text, fewer epochs")]
+)
+def test_advice_where_adapting_has_not_helped(words: int, advice: str) -> None:
+    scores = {"before": {"perplexity": 53.2}, "scores": {"perplexity": 53.5}}
+    result = AdaptationResult(
+        out=Path("out"), method="adapt", words=words, text_words=10_000, seconds=60.0, steps=16, best_step=16, **scores
+    )
+    assert advice in str(result)

@@ -65,9 +65,11 @@ def test_unigrams_are_the_frequencies_of_words(tmp_path):
 def test_verdicts():
     counted = Baselines(500.0, 100.0)
     said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
-    assert said == ["usable", "usable", "hardly usable", "not usable"]
+    assert said == ["usable", "usable for a first try", "hardly usable", "not usable"]
+    near_unigrams = Baselines(101.0, 51.0).verdict({"perplexity": 100.2})
+    assert near_unigrams.startswith("hardly usable: 2 times the perplexity of 3-grams (3-gram 51.0, unigram 101.0)")
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})
-    assert few.startswith("usable") and "only 12 held-out words" in few
+    assert few.startswith("perhaps usable: better") and "only 12 held-out words" in few
     unknown = Baselines(500.0, 100.0, words=4000, known=0.2).verdict({"perplexity": 80})
     assert (
         unknown.startswith("perhaps not usable: only 20 % of the 4,000 held-out words")

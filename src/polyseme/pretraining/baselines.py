@@ -56,20 +56,27 @@ class Baselines:
         return math.sqrt(self.trigram * self.trigram_backward)
 
     def verdict(self, scores: Mapping[str, float]) -> str:
-        """Whether a model with these scores is usable, in words."""
+        """Whether a model with these scores is usable, in words: by the perplexities of both counted models beside its own.
+
+        >>> Baselines(unigram=500, trigram=100).verdict({"perplexity": 130})
+        'usable for a first try: 1.3 times the perplexity of 3-grams (3-gram 100.0, unigram 500.0); more time or text helps'
+        """
         ratio, perplexity = scores["perplexity"] / self.mean_trigram, scores["perplexity"]
+        halfway = math.sqrt(self.unigram * self.mean_trigram)
         beside = f"3-gram {self.mean_trigram:,.1f}, unigram {self.unigram:,.1f}"
         if self.known < 0.5:
             seen = f"{100 * self.known:.0f} % of the {self.words:,} held-out words occur in the training text ({beside})"
             return f"perhaps not usable: only {seen}; give more text, or a {arg('splitter')} that finds its words"
-        if self.words < FEW_WORDS:
-            beside += f"; only {self.words:,} held-out words"
+        few = self.words < FEW_WORDS
+        beside, perhaps = f"{beside}; only {self.words:,} held-out words" if few else beside, "perhaps " if few else ""
         if perplexity >= self.unigram:
-            return f"not usable: no better than the frequencies of words ({beside}); give more time or more text"
-        if ratio > USABLE:
-            return f"hardly usable: {two_digits(ratio)} times the perplexity of 3-grams ({beside}); give more time or more text"
-        better = "better than 3-grams" if ratio < 1 else f"{ratio:.2f} times the perplexity of 3-grams"
-        return f"usable: {better} ({beside})"
+            return f"{perhaps}not usable: no better than the frequencies of words ({beside}); give more time or more text"
+        times = f"{two_digits(ratio)} times the perplexity of 3-grams ({beside})"
+        if ratio > USABLE or perplexity > halfway:
+            return f"{perhaps}hardly usable: {times}; give more time or more text"
+        if ratio >= 1:
+            return f"{perhaps}usable for a first try: {times}; more time or text helps"
+        return f"{perhaps}usable: better than 3-grams ({beside})"
 
 
 def baselines(shards: Shards, train: range, held_out: range, ids: TypeIds, *, both: bool = False) -> Baselines:

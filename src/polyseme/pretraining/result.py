@@ -131,9 +131,14 @@ class AdaptationResult(TrainingResult):
         if self.better is False:
             lines.append(
                 f"no better than the untouched model: {self.out} holds the best model of this training, of step "
-                f"{self.best_step}; try more text, fewer epochs or a lower learning rate"
+                f"{self.best_step}; {self._advice()}"
             )
         return lines
+
+    def _advice(self) -> str:
+        if self.words >= self.text_words / 2:
+            return "try more text, fewer epochs or a lower learning rate"
+        return f"it has read {100 * self.words / self.text_words:.2g} % of the text: give it more time"
 
 
 @dataclass(frozen=True, kw_only=True)
