@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyseme.metrics.perplexity import PerplexityMeter, perplexity
+from polyseme.metrics.perplexity import Perplexity, PerplexityMeter, perplexity
 
 
 def test_both_directions() -> None:
@@ -34,3 +34,8 @@ def test_impossible_words_stay_finite() -> None:
     meter.add([-np.inf])
     result = meter.result()
     assert result is not None and np.isfinite(result.mean)
+
+
+def test_many_unknown_words_are_a_warning() -> None:
+    texts = [str(Perplexity(84.2, None, 84.2, 110, 10, unknown)) for unknown in (0.03, 0.15)]
+    assert ["compare it only with models" in text for text in texts] == [False, True]

@@ -21,7 +21,7 @@ from polyseme.metrics.perplexity import Perplexity, PerplexityMeter
 from polyseme.text.script import ScriptProfile
 
 LANGUAGE_MODELS = "elmo, taglm, ngram, nnlm, ulmfit or gpt"
-_CHUNK = 1024  # sentences whose log-probabilities are in memory at a time
+_CHUNK = 256  # sentences whose log-probabilities are in memory at a time
 _SHOWN_WORDS = 30  # in a message
 
 

@@ -14,8 +14,14 @@ from numpy.typing import ArrayLike
 
 from polyseme.base.display import columns, count, html_table
 
+MANY_UNKNOWN = 0.05
+"""Share of unknown words above which a perplexity says that it compares only with few others."""
 MAX_LOSS = 700.0
 """The mean loss is capped here, because exp of more overflows a float."""
+_COMPARE = (
+    "compare it only with models for which about as many words are outside: such a word counts as the unknown word, which is "
+    "easy to predict"
+)
 
 
 def perplexity(log_likelihood: float, predictions: int) -> float:
@@ -62,7 +68,8 @@ class Perplexity:
         head = f"{count(self.sentences, 'sentence')}, {self.words:,} words, {self.unknown:.2%} outside the vocabulary"
         values = self.directions()
         names = [f"perplexity {name}" for name in values] if len(values) > 1 else ["perplexity"]
-        return head + "\n" + columns(list(zip(names, map(format_perplexity, values.values()), strict=True)))
+        table = columns(list(zip(names, map(format_perplexity, values.values()), strict=True)))
+        return "\n".join([head, table, *([_COMPARE] if self.unknown > MANY_UNKNOWN else [])])
 
     def _repr_html_(self) -> str:
         rows = [(name, format_perplexity(value)) for name, value in self.directions().items()]
