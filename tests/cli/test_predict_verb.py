@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import polyseme
-from polyseme.api import tasks
+from polyseme.api import predicting
 from polyseme.encoders.elmo import Elmo
 from tests.cli.labelled import TINY
 from tests.cli.running import one_sentence
@@ -47,6 +47,14 @@ def test_labels(run, runs):
     assert sum(predicted[0]["probabilities"].values()) == pytest.approx(1)
 
 
+def test_texts_without_a_word_are_named(run, runs, tmp_path):
+    (tmp_path / "a.txt").write_text("good\n\nbad\n \n")
+    result = run("predict", runs / "classifier", "--input", tmp_path / "a.txt")
+    assert len(result.out.splitlines()) == 4
+    assert "2 texts without a word (lines 2, 4), whose prediction means nothing" in result.err
+    assert run("predict", runs / "tagger", "--input", tmp_path / "a.txt").err == ""
+
+
 def test_pairs(run, runs, tmp_path):
     two = run("predict", runs / "pairs", "it rains", "it is wet")
     one = run("predict", runs / "pairs", "it rains\tit is wet")
@@ -62,7 +70,7 @@ def test_many_lines_go_in_chunks(run, runs, tmp_path, monkeypatch):
     texts = [" ".join(["Ann"] * (number % 5)) for number in range(23)]
     (tmp_path / "a.gz").write_bytes(gzip.compress("".join(text + "\n" for text in texts).encode()))
     whole = run("predict", runs / "tagger", "--input", tmp_path / "a.gz")
-    monkeypatch.setattr(tasks, "LINES_AT_ONCE", 4)
+    monkeypatch.setattr(predicting, "LINES_AT_ONCE", 4)
     assert run("predict", runs / "tagger", "--input", tmp_path / "a.gz").out == whole.out
     predicted = run("predict", runs / "tagger", "--input", tmp_path / "a.gz", "--json").json
     assert [" ".join(each["words"]) for each in predicted] == texts
@@ -81,7 +89,7 @@ def test_documents_are_the_same_whatever_the_chunks(run, runs, tmp_path, monkeyp
     whole = sorted(read)
     assert sorted(map(len, whole)) == [0, 300, 602, 904]  # boundary tokens between sentences included
     read.clear()
-    monkeypatch.setattr(tasks, "LINES_AT_ONCE", 2)
+    monkeypatch.setattr(predicting, "LINES_AT_ONCE", 2)
     predicted = run("predict", out, "--input", tmp_path / "a.txt", "--json").json
     assert sorted(read) == whole and [each["tags"] for each in predicted] == [each.tags for each in expected]
 
@@ -98,7 +106,6 @@ def test_from_a_pipe(run, runs, monkeypatch):
         ("tagger", "# text = Ann\n1\tAnn\n", True),
         ("classifier", "text\tlabel\na good film\tpos\n", True),
         ("classifier", "a good film\tat last\na bad film\n", False),
-        ("classifier", "\n", False),
         ("pairs", "it rains\tit is wet\n", False),
     ],
 )
@@ -190,10 +197,11 @@ def test_a_column_of_a_table(run, runs, tmp_path):
         ("a.jsonl", '{"text": "good film", "label": "pos"}\n'),
         ("a.tsv", "label\ttext\npos\tgood film\n"),
         ("a.csv", "text\ngood film\n"),
+        ("a.csv", "编号,评论\n1,good film\n"),
     ],
 )
 def test_an_evident_column(run, runs, tmp_path, name, text):
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8")
     assert predicted(run("predict", runs / "classifier", "--input", tmp_path / name)) == ["good film"]
 
 

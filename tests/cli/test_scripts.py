@@ -1,5 +1,7 @@
 """Chinese text where nobody chose a splitter or a model, and where English was chosen."""
 
+import warnings
+
 import pytest
 
 import polyseme
@@ -94,3 +96,19 @@ def test_an_old_model_that_splits_at_spaces_is_told_of_chinese(chinese, tmp_path
     caplog.clear()
     polyseme.embed_file(tmp_path / "split.txt", tmp_path / "split.npz", model=old)
     assert caplog.text == ""
+
+
+def test_models_that_are_called_with_text_they_cannot_read_warn():
+    model = polyseme.load()
+    with pytest.warns(UserWarning, match="en is an English model: give model='zh'"):
+        model.embed(["我吃了一个苹果。"], layers=0)
+    with warnings.catch_warnings(action="error"):
+        model.embed(["a sentence of words", ["苹果", "树"]], layers=0)  # words that are given stay
+
+
+def test_text_that_is_split_already_is_named(tmp_path, caplog):
+    (tmp_path / "split.txt").write_text(SPLIT, encoding="utf-8")
+    for keeps in (False, True):
+        caplog.clear()
+        polyseme.embed_file(tmp_path / "split.txt", tmp_path / f"{keeps}.npz", model="zh", layers=0, split_on_spaces=keeps)
+        assert ("to keep yours, give split_on_spaces=True" in caplog.text) != keeps

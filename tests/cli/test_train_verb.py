@@ -96,6 +96,8 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
         patch.setattr(Tagging, "loss", stopping)
         stopped = run(*call, "--out", files / "cut")
     assert stopped.code == 130 and stopped.out.splitlines()[0].endswith(", stopped")
+    is_loaded = "its training is not finished" in run("predict", files / "cut", "Ann is here .").err
+    assert is_loaded == (step == 4)  # before the first evaluation there is nothing to load
     other = ["--epochs", "4", "--learning-rate", "0.5", "--mix-dropout", "0.3"]
     refused = one_sentence(run(*call, *other, "--out", files / "cut"))
     for change in (
@@ -106,6 +108,7 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
         assert change in refused
     assert "holds a run with other settings (--learning-rate: 0.002 in the run" in refused and "steps" not in refused
     again = run(*call, "--out", files / "cut")
+    assert run("predict", files / "cut", "Ann is here .").err == ""
     assert again.code == expected.code == 0 and again.out.splitlines()[1:] == expected.out.splitlines()[1:]
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]

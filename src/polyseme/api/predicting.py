@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+import itertools
+import logging
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from polyseme.api.arguments import Device, SplitOnSpaces, Texts
-from polyseme.api.tasks import LinePrediction, TaskFolder, loaded_task, predict
+from polyseme.api.tasks import TaskFolder, loaded_task
 from polyseme.base.config import Setting
+from polyseme.base.display import count, short
 from polyseme.base.errors import UsageError, arg
-from polyseme.text.files.lines import FileLines
+from polyseme.text.files.lines import FileLines, TableLines, TextLines, not_plain_text
 
+if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
+
+LINES_AT_ONCE = 4096
+"""Lines in memory; among them, texts of similar length go into one batch."""
+_HEAD = 100  # lines that show a table
+_SHOWN = 5  # lines that are named
+_log = logging.getLogger(__name__)
 _HOW = "by name or number from 0; INPUT is then read as a table (CSV, TSV, JSON lines)."
 TextColumn = Annotated[
     str | None,
@@ -25,6 +37,135 @@ SecondColumn = Annotated[
     str | None,
     Setting(help="Column of the second text, for tasks that read two texts, together with --text.", metavar="COLUMN"),
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class LinePrediction:
+    """A prediction for one line of input."""
+
+    task: Task = dataclasses.field(repr=False)
+    line: str
+    prediction: Any
+    first: bool = dataclasses.field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        return self.task.prediction_json(self.line, self.prediction)
+
+    def to_lines(self) -> list[str]:
+        """What is printed; a blank line is between predictions of several lines."""
+        blank = [""] if self.task.multi_line and not self.first else []
+        return [*blank, *self.task.prediction_lines(self.line, self.prediction)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.task.prediction_lines(self.line, self.prediction))
+
+
+def predict(
+    task: TaskFolder, texts: Texts, *, split_on_spaces: SplitOnSpaces = False, device: Device = None, **decoding: Any
+) -> Iterator[LinePrediction]:
+    """Predict with a trained task: tags of words, labels of texts, labels or scores of pairs, answers, roles, texts.
+
+    One text per line. A tagger prints a word and its tag per line, and a blank line between texts; one trained with
+    --document-context reads the lines as one document, which an empty line ends. A classifier prints the label, its probability
+    and the text, separated by tabs. For pairs, a line has two texts separated by a tab, or TEXT is given twice; for reading
+    these are a question and a paragraph; for choices, a question and two or more choices. For roles, a line begins with the
+    positions of its predicates, from 0 and separated by commas, then a space and the text. Coreference marks and lists the
+    mentions of an entity. Generation prints the generated text.
+
+    >>> import polyseme                                                  # doctest: +SKIP
+    >>> list(polyseme.predict("my-tagger", ["Ann lives in Paris ."]))    # doctest: +SKIP
+    """
+    trained = loaded_task(task, device)
+    trained.set_decoding(decoding)
+    lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
+    if isinstance(lines, list | tuple | TextLines) and not isinstance(lines, TableLines):
+        lines = TextLines(trained.lines_from_arguments(list(lines)))
+    return _predictions(trained, lines, split_on_spaces)
+
+
+def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Iterator[LinePrediction]:
+    """Predict some lines at a time; lines of one document wait for its end."""
+    done, read, name = 0, 0, getattr(lines, "name", "texts")
+    waiting: list[tuple[str, Any]] = []
+    empty: list[int] = []
+    for some in _chunks(lines):
+        if some and not read:
+            _warn_of_scripts(task, some, name)
+        if some and not read and not isinstance(lines, TextLines):
+            _refuse_tables(some, name)
+            _warn_if_labelled(task, some, name)
+        if not task.multi_line:
+            empty += [number for number, line in enumerate(some, read + 1) if not _has_text(line)]
+        for number, line in enumerate(some, read + 1):
+            waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
+        read += len(some)
+        inputs = [each for _, each in waiting]
+        final = task.num_final(inputs) if some else len(inputs)
+        predictions = task.predict(inputs[:final]) if final else []
+        for (line, _), prediction in zip(waiting[:final], predictions, strict=True):
+            yield LinePrediction(task, line, prediction, first=done == 0)
+            done += 1
+        del waiting[:final]
+    if not read:
+        _log.warning("%s: no lines, so nothing is predicted", name)
+    if empty:
+        what = f"{count(len(empty), 'text')} without a word ({_named_lines(empty)})"
+        _log.warning("%s: %s, whose prediction means nothing", name, what)
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Some lines at a time, and none at the end."""
+    source = iter(lines)
+    while some := list(itertools.islice(source, LINES_AT_ONCE)):
+        yield some
+    yield []
+
+
+def _has_text(line: Any) -> bool:
+    return any(each.strip() for each in ([line] if isinstance(line, str) else line))
+
+
+def _named_lines(numbers: list[int]) -> str:
+    """Some line numbers, for a message."""
+    more = [f"{len(numbers) - _SHOWN} more"] if len(numbers) > _SHOWN else []
+    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join([*map(str, numbers[:_SHOWN]), *more])}"
+
+
+def _warn_of_scripts(task: Task, lines: list[Any], name: str) -> None:
+    """Warn if the encoders of a task cannot read the texts well."""
+    from polyseme.encoders.script_check import refusal, sample, warnings
+    from polyseme.text.script import ScriptProfile
+
+    seen = sample(lines)
+    profile = ScriptProfile.of(seen)
+    for encoder in task.features.contextual:
+        refused = refusal(encoder, profile, split_on_spaces=True)
+        for why in [refused] if refused else warnings(encoder, profile, seen, split_on_spaces=True):
+            _log.warning("%s: %s", name, why)
+
+
+def _refuse_tables(lines: list[Any], name: str) -> None:
+    """Raise an error if the first lines are JSON objects, or CSV with a header."""
+    from polyseme.text.labelled.numbered_lines import is_object
+    from polyseme.text.labelled.table_columns import is_header
+
+    first = [line for line in lines[:_HEAD] if isinstance(line, str) and line.strip()]
+    if first and all(line.startswith("{") for line in first) and is_object(first[0]):
+        raise UsageError(not_plain_text(name, "JSON lines"))
+    names = first[0].split(",") if first else []
+    if len(first) > 1 and len(names) > 1 and all("," in line for line in first) and is_header(names):
+        raise UsageError(not_plain_text(name, f"CSV (it begins with {short(first[0])!r})"))
+
+
+def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:
+    """Warn if lines look like labelled data, and the task takes each as a text."""
+    from polyseme.tasks.base import Task
+
+    full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
+    if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
+        what = "every line has a tab, as in labelled data, and is read as one text"
+        _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)
 
 
 def run_prediction(

@@ -32,7 +32,7 @@ HOMES = {
     "neighbors": "polyseme.api.words:neighbours",
     "neighbours": "polyseme.api.words:neighbours",
     "perplexity": "polyseme.api.language:perplexity",
-    "predict": "polyseme.api.tasks:predict",
+    "predict": "polyseme.api.predicting:predict",
     "pretrain": "polyseme.api.training:pretrain",
     "probe": "polyseme.api.probing:probe",
     "score": "polyseme.api.language:score",
@@ -64,7 +64,7 @@ class Variant:
 
 def overloads() -> dict[str, list[Variant]]:
     """The functions whose signatures the stub spells out."""
-    from polyseme.api import embedding, models, studies, tasks, training, words
+    from polyseme.api import embedding, models, predicting, studies, tasks, training, words
 
     encoder, table = "polyseme.encoders.base:Encoder", "polyseme.studies.report:ComparisonResult"
     shipped = {"model": "Literal['en', 'zh']"}
@@ -90,7 +90,9 @@ def overloads() -> dict[str, list[Variant]]:
         "neighbours": [neighbours],
         "predict": [
             Variant(
-                function=tasks.predict, options=tasks.decoding_options(), returns="Iterator[polyseme.api.tasks:LinePrediction]"
+                function=predicting.predict,
+                options=tasks.decoding_options(),
+                returns="Iterator[polyseme.api.predicting:LinePrediction]",
             )
         ],
         "pretrain": _pretrain(),

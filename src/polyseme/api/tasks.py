@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath, SplitOnSpaces, Texts
+from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath
 from polyseme.api.table_files import TableFolder, folder_for_tables
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table, short
@@ -18,7 +17,6 @@ from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
-from polyseme.text.files.lines import TableLines, TextLines, not_plain_text
 from polyseme.text.labelled.dataset_files import is_dataset
 
 if TYPE_CHECKING:
@@ -109,9 +107,6 @@ LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
 LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "format", "strict")
 """Settings that say how a file is laid out: an evaluated file may differ in them from the training data."""
-LINES_AT_ONCE = 4096
-"""Lines in memory; among them, texts of similar length go into one batch."""
-_HEAD = 100  # lines that show a table
 _log = logging.getLogger(__name__)
 
 
@@ -299,12 +294,17 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
     from polyseme.base.run import Run
     from polyseme.tasks import folder
     from polyseme.tasks.ensemble import combine_tasks
+    from polyseme.tasks.finished_run import is_unfinished
 
     if not isinstance(path, str | Path):
         raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
     chosen = Run.from_environment(device=device or "cpu").device
     names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
-    tasks = [folder.load(Path(name).expanduser(), device=chosen) for name in names]
+    folders = [Path(name).expanduser() for name in names]
+    tasks = [folder.load(each, device=chosen) for each in folders]
+    for each in folders:
+        if is_unfinished(each):
+            _log.warning("%s: its training is not finished; this is the best network so far", each)
     return tasks[0] if len(tasks) == 1 else combine_tasks(tasks)
 
 
@@ -314,104 +314,6 @@ def loaded_task(task: AnyTask, device: str | None = None) -> Task:
 
 
 # ---- use
-
-
-@dataclasses.dataclass(frozen=True)
-class LinePrediction:
-    """A prediction for one line of input."""
-
-    task: Task = dataclasses.field(repr=False)
-    line: str
-    prediction: Any
-    first: bool = dataclasses.field(repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for programs."""
-        return self.task.prediction_json(self.line, self.prediction)
-
-    def to_lines(self) -> list[str]:
-        """What is printed; a blank line is between predictions of several lines."""
-        blank = [""] if self.task.multi_line and not self.first else []
-        return [*blank, *self.task.prediction_lines(self.line, self.prediction)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.task.prediction_lines(self.line, self.prediction))
-
-
-def predict(
-    task: TaskFolder, texts: Texts, *, split_on_spaces: SplitOnSpaces = False, device: Device = None, **decoding: Any
-) -> Iterator[LinePrediction]:
-    """Predict with a trained task: tags of words, labels of texts, labels or scores of pairs, answers, roles, texts.
-
-    One text per line. A tagger prints a word and its tag per line, and a blank line between texts; one trained with
-    --document-context reads the lines as one document, which an empty line ends. A classifier prints the label, its probability
-    and the text, separated by tabs. For pairs, a line has two texts separated by a tab, or TEXT is given twice; for reading
-    these are a question and a paragraph; for choices, a question and two or more choices. For roles, a line begins with the
-    positions of its predicates, from 0 and separated by commas, then a space and the text. Coreference marks and lists the
-    mentions of an entity. Generation prints the generated text.
-
-    >>> import polyseme                                                  # doctest: +SKIP
-    >>> list(polyseme.predict("my-tagger", ["Ann lives in Paris ."]))    # doctest: +SKIP
-    """
-    trained = loaded_task(task, device)
-    trained.set_decoding(decoding)
-    lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
-    if isinstance(lines, list | tuple | TextLines) and not isinstance(lines, TableLines):
-        lines = TextLines(trained.lines_from_arguments(list(lines)))
-    return _predictions(trained, lines, split_on_spaces)
-
-
-def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Iterator[LinePrediction]:
-    """Predict some lines at a time; lines of one document wait for its end."""
-    done, read, name = 0, 0, getattr(lines, "name", "texts")
-    waiting: list[tuple[str, Any]] = []
-    for some in _chunks(lines):
-        if some and not read and not isinstance(lines, TextLines):
-            _refuse_tables(some, name)
-            _warn_if_labelled(task, some, name)
-        for number, line in enumerate(some, read + 1):
-            waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
-        read += len(some)
-        inputs = [each for _, each in waiting]
-        count = task.num_final(inputs) if some else len(inputs)
-        predictions = task.predict(inputs[:count]) if count else []
-        for (line, _), prediction in zip(waiting[:count], predictions, strict=True):
-            yield LinePrediction(task, line, prediction, first=done == 0)
-            done += 1
-        del waiting[:count]
-    if not read:
-        _log.warning("%s: no lines, so nothing is predicted", name)
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Some lines at a time, and none at the end."""
-    source = iter(lines)
-    while some := list(itertools.islice(source, LINES_AT_ONCE)):
-        yield some
-    yield []
-
-
-def _refuse_tables(lines: list[Any], name: str) -> None:
-    """Raise an error if the first lines are JSON objects, or CSV with a header."""
-    from polyseme.text.labelled.numbered_lines import is_object
-    from polyseme.text.labelled.table_columns import is_header
-
-    first = [line for line in lines[:_HEAD] if isinstance(line, str) and line.strip()]
-    if first and all(line.startswith("{") for line in first) and is_object(first[0]):
-        raise UsageError(not_plain_text(name, "JSON lines"))
-    names = first[0].split(",") if first else []
-    if len(first) > 1 and len(names) > 1 and all("," in line for line in first) and is_header(names):
-        raise UsageError(not_plain_text(name, f"CSV (it begins with {short(first[0])!r})"))
-
-
-def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:
-    """Warn if lines look like labelled data, and the task takes each as a text."""
-    from polyseme.tasks.base import Task
-
-    full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
-    if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
-        what = "every line has a tab, as in labelled data, and is read as one text"
-        _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)
 
 
 def evaluate(

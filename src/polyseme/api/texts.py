@@ -87,13 +87,13 @@ def model_for(
 
     English for Chinese is refused.
     """
-    from polyseme.api.script_check import refusal, warnings
+    from polyseme.encoders.script_check import refusal, warnings
     from polyseme.text.script import ScriptProfile
 
     first, texts = peek(texts)
     profile = ScriptProfile.of("\n".join(first))
     if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
-        _log.warning("the text is mostly Chinese (%s): %s", profile.percent, arg("model", "zh"))
+        _log.warning("the text is mostly Chinese (%s), so this uses %s", profile.percent, arg("model", "zh"))
         model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
     encoder = loaded("en" if model is None else model, split_on_spaces=split_on_spaces)
     if refused := refusal(encoder, profile, split_on_spaces=split_on_spaces):

@@ -31,6 +31,7 @@ from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
 from polyseme.encoders.embed_config import BATCH_CPU, BATCH_CUDA, TextPooling
 from polyseme.encoders.language_model import LanguageModelApi
 from polyseme.encoders.layer_choice import LayerChoice, LayerSelection, select_layers, to_arrays
+from polyseme.encoders.script_check import unreadable
 from polyseme.encoders.sentence_vectors import SentenceStatistics
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
 from polyseme.encoders.text_pooling import chunks_by_words, text_pooler
@@ -421,6 +422,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
                 f"[[{given[0]!r}, {given[1]!r}, ...]], or as one string",
                 stacklevel=3,
             )
+        if why := unreadable(self, given):
+            warnings.warn(why, stacklevel=3)
         return texts
 
     def _some_texts(self, sentences: Sequence[Sentence]) -> list[list[str]]:

@@ -7,22 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyseme.api.script_check import refusal, warnings
+from polyseme.encoders.script_check import refusal, sample, warnings
 from polyseme.serve.models import ServedModel
 from polyseme.text.script import ScriptProfile
-
-_LOOKED_AT = 2000  # characters of a request; 0.1 ms
 
 
 def warned(model: ServedModel, texts: Sequence[str | list[str]]) -> dict[str, str]:
     """Return `{"warning": ...}` for an answer; nothing if the model reads the script of the texts."""
-    sample, room = list[str](), _LOOKED_AT
-    for text in texts:
-        sample.append(text[:room] if isinstance(text, str) else " ".join(text[:room])[:room])
-        room -= len(sample[-1])
-        if room <= 0:
-            break
-    seen = "\n".join(sample)
+    seen = sample(texts)
     if seen.isascii() and model.encoder.source != "zh":
         return {}
     profile = ScriptProfile.of(seen)

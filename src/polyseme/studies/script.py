@@ -68,7 +68,7 @@ class DataScript:
             return NONE
         if not self.profile.is_chinese:
             return "en"
-        notify(f"the data is mostly Chinese ({self.profile.percent}): {arg('encoder', 'zh')}")
+        notify(f"the data is mostly Chinese ({self.profile.percent}), so this uses {arg('encoder', 'zh')}")
         return "zh"
 
     def check_encoders(self, encoders: Sequence[Encoder]) -> None:

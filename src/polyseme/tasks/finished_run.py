@@ -38,6 +38,12 @@ def finished_output(out: Path, settings: Mapping[str, Any], result: str, *, acce
     return TrainOutput(out=out, **values)  # type: ignore[arg-type]
 
 
+def is_unfinished(folder: Path) -> bool:
+    """Whether the run of a trained task was interrupted, or is still training; a copy without the run's files is not."""
+    ended = _progress(folder)
+    return bool(ended) and ended.get("ended") is None
+
+
 def _progress(out: Path) -> dict[str, Any]:
     """The counters of the run in a folder at its last checkpoint; empty where they cannot be read."""
     manager = CheckpointManager(out / "run")

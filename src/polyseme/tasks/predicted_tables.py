@@ -15,7 +15,7 @@ from polyseme.base.display import short
 from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.tasks.base import Task
 from polyseme.text.files.lines import TABLE_NAMES, TableLines
-from polyseme.text.labelled.table_columns import Layout
+from polyseme.text.labelled.table_columns import TEXTS, Layout
 from polyseme.text.labelled.tables import file_layout, read_table
 
 _log = logging.getLogger(__name__)
@@ -58,10 +58,8 @@ def _evident_layout(task: Task, path: Path) -> Layout | None:
     """The columns of the training data, or those with well-known names; None: neither."""
     config: Any = task.config
     first = getattr(config, "text", None) or getattr(config, "source", None)
-    trained = {"text": first, "second": getattr(config, "second", None)}
-    for columns in (trained, {}):
-        if columns and not isinstance(trained["text"], str):
-            continue
+    trained = [{"text": first, "second": getattr(config, "second", None)}] if isinstance(first, str) else []
+    for columns in (*trained, {}, *_well_known_text(task, path)):
         try:
             layout = file_layout(path, **columns, labelled=False, strict=True)
         except (UsageError, FormatError):
@@ -69,6 +67,13 @@ def _evident_layout(task: Task, path: Path) -> Layout | None:
         if layout.header and (layout.second is None) == (task.texts_per_line == 1):
             return layout
     return None
+
+
+def _well_known_text(task: Task, path: Path) -> list[dict[str, Any]]:
+    """The only column with a well-known name, also a name that without a label's beside it might be content."""
+    cells = file_layout(path, text="0", labelled=False, strict=False).cells if task.texts_per_line == 1 else []
+    found = [cell for cell in map(str.strip, cells) if cell.lower() in TEXTS]
+    return [{"text": found[0]}] if len(found) == 1 else []
 
 
 def _lines(path: Path, layout: Layout) -> list[str]:

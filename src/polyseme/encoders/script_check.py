@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from polyseme.base.errors import arg
 from polyseme.text.script import MOSTLY, SOME, ScriptProfile
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _FEW_LETTERS = 20  # a name in Latin letters is no English text
 _SHOWN = 3  # traditional characters
+_LOOKED_AT = 2000  # characters of texts that come one call after the other; 0.1 ms
 
 
 def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool = False) -> str | None:
@@ -27,8 +29,26 @@ def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool =
 
 def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool = False) -> list[str]:
     """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile."""
-    about_words, about_letters = _about_words(encoder, profile, split_on_spaces), _about_letters(encoder, profile)
+    about_words = _about_words(encoder, profile, split_on_spaces) or _split_again(encoder, profile, split_on_spaces)
+    about_letters = _about_letters(encoder, profile)
     return [each for each in (about_words, about_letters, _traditional(encoder, profile, text)) if each]
+
+
+def sample(texts: Sequence[str | Sequence[str]]) -> str:
+    """The first characters of some texts, each a string or its words."""
+    found, room = list[str](), _LOOKED_AT
+    for text in texts:
+        found.append(text[:room] if isinstance(text, str) else " ".join(text[:room])[:room])
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return "\n".join(found)
+
+
+def unreadable(encoder: Encoder, texts: Sequence[Any]) -> str | None:
+    """Why a model cannot read sentences that it splits into words itself, and what to do; None: it can, or it has words."""
+    seen = sample([text for text in texts if isinstance(text, str)])
+    return None if seen.isascii() else refusal(encoder, ScriptProfile.of(seen))
 
 
 def _splits_as_english(encoder: Encoder, split_on_spaces: bool) -> bool:
@@ -42,6 +62,15 @@ def _about_words(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool
         return f"{what}, and {encoder.source} takes words separated by spaces: load it with {arg('splitter', 'chinese')}"
     problem = profile.warning() if _splits_as_english(encoder, split_on_spaces) else None
     return problem and f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces"
+
+
+def _split_again(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool) -> str | None:
+    """Chinese text with spaces between its words is split anew, by the words of the model."""
+    is_kept = split_on_spaces or encoder.reads_subwords or encoder.splitter.name in ("whitespace", "english")
+    if is_kept or not profile.is_chinese or not profile.is_split or profile.letters < _FEW_LETTERS:
+        return None
+    what = "the text has spaces between Chinese words, and is split anew, since the model has words of its own"
+    return f"{what}: to keep yours, give {arg('split_on_spaces', True)}"
 
 
 def _about_letters(encoder: Encoder, profile: ScriptProfile) -> str | None:
