@@ -117,3 +117,8 @@ def test_a_table_of_pairs_whose_label_is_guessed(tmp_path):
     (tmp_path / "a.tsv").write_text("premise\thypothesis\tgold\n" + rows)
     with pytest.raises(UsageError, match="holds pairs of texts: train `pairs`"):
         Classification.guessed_options(tmp_path / "a.tsv", configure_task("classification", {})[0])
+
+
+def test_a_class_named_none_is_reported():
+    found = label_problems(["x", "y", "z", "u"], ["a", "b", "None", "None"])
+    assert found[-1] == "'None' is read as a class (2 examples); if it means that there is no label, leave the cells empty"
