@@ -42,6 +42,7 @@ _TOPICS = {"评论", "情感"}
 """Names that are topics of Chinese news too: beside other cells they make a header only with another well-known name."""
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_DECIMAL = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _MISSING = frozenset({"NaN", "nan", "-nan", "#N/A", "#NA", "N/A", "n/a", "<NA>", "NULL", "null", r"\N"})
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
@@ -120,6 +121,15 @@ def plain(cell: object) -> str:
     if isinstance(cell, str):
         return "" if cell in _MISSING else cell
     return "" if cell is None or cell != cell else json.dumps(cell)
+
+
+def with_decimal_point(cell: str) -> str:
+    """Return a number whose decimals stand behind a comma, as spreadsheets of many countries write them, with a point.
+
+    >>> with_decimal_point("3,5"), with_decimal_point("3.5"), with_decimal_point("1,2,3")
+    ('3.5', '3.5', '1,2,3')
+    """
+    return cell.replace(",", ".") if _DECIMAL.fullmatch(cell.strip()) else cell
 
 
 def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, *, named: bool) -> Layout:
@@ -386,7 +396,9 @@ class _Content:
 
     def has_decimals(self, number: int) -> bool:
         """Whether a column has numbers that are not all whole."""
-        return self._is_number(number) and any(not float(cell).is_integer() for cell in self._column(number) if cell)
+        return self._is_number(number) and any(
+            not float(with_decimal_point(cell)).is_integer() for cell in self._column(number) if cell
+        )
 
     def single_class(self, found: dict[str, int]) -> int | None:
         """Return the only free column in which all rows have the same short value; None if there is none, or several."""
@@ -445,8 +457,8 @@ class _Content:
 
     def _is_number(self, number: int) -> bool:
         cells = [cell for cell in self._column(number) if cell]
-        return bool(cells) and all(NUMBER.fullmatch(cell) for cell in cells)
+        return bool(cells) and all(_DECIMAL.fullmatch(cell) for cell in cells)
 
     def _is_varied(self, number: int) -> bool:
         """Whether numbers are no whole ones, such as counters."""
-        return any("." in cell for cell in self._column(number))
+        return any("." in cell or "," in cell for cell in self._column(number))
