@@ -99,6 +99,7 @@ class TaskJob:
         encoders = load_encoders(script.default_encoder(config, notify) if self.encoders is None else self.encoders)
         if self.refuses:
             script.check_encoders(encoders)
+        script.report_encoders(encoders, notify)
         if recorded is None:  # a run that is resumed has them
             if recipe := self._recipe(config, options, encoders, script, notify):
                 changed, fitting = configure_task(self.task, {**options, **recipe})
