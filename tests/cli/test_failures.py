@@ -16,7 +16,7 @@ def test_missing_things(run, model, tmp_path):
     assert "No such file" in one_sentence(run("embed", "-i", tmp_path / "none.txt", "-m", model))
     assert "no such file or folder" in one_sentence(run("embed", "a", "-m", tmp_path / "none"))
     assert "empty folder" in one_sentence(run("info", tmp_path))
-    assert "Is a directory" in one_sentence(run("score", "-i", tmp_path, "-m", model))
+    assert "is a folder; expected a file with one text on each line" in one_sentence(run("score", "-i", tmp_path, "-m", model))
 
 
 def test_unreadable_models(run, model, tmp_path):

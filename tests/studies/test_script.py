@@ -113,3 +113,12 @@ def test_new_texts_of_a_tagger_of_words_are_split_into_words(tmp_path):
     assert script.splitter(None, [load("zh")], print) is None
     tagger = polyseme.train("ner", path, out=tmp_path / "run", encoder="none", **TINY)
     assert tagger.predict(["他在北京工作。"])[0].words == words
+
+
+def test_a_shipped_model_for_a_script_that_it_has_not_read_is_reported(tmp_path):
+    told, script = [], of_rows(tmp_path, "Вчера мы видели его учителя в университете .")
+    script.report_encoders([load("en")], told.append)
+    assert "mostly in Cyrillic, and the model en has read none: its vectors say little; give encoder='none'" in told[0]
+    script.report_encoders([], told.append)
+    of_rows(tmp_path, "We saw his teacher yesterday .").report_encoders([load("en")], told.append)
+    assert len(told) == 1

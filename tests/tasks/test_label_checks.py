@@ -7,7 +7,9 @@ from polyseme.base.errors import UsageError
 from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
+from polyseme.tasks.leakage import leaked_examples
 from polyseme.tasks.registry import configure_task
+from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import TINY
 
 
@@ -117,3 +119,36 @@ def test_a_table_of_pairs_whose_label_is_guessed(tmp_path):
     (tmp_path / "a.tsv").write_text("premise\thypothesis\tgold\n" + rows)
     with pytest.raises(UsageError, match="holds pairs of texts: train `pairs`"):
         Classification.guessed_options(tmp_path / "a.tsv", configure_task("classification", {})[0])
+
+
+def test_texts_of_the_training_data_are_reported(tmp_path):
+    rows = [(f"a text about the number {number}", ("a", "b")[number % 2]) for number in range(20)]
+    train = write(tmp_path / "a.tsv", rows)
+    _, heard = job(train, write(tmp_path / "b.tsv", [(text.upper(), label) for text, label in rows]))
+    assert "b.tsv: 20 of 20 examples have texts of the training data, so its scores say little of new texts" in heard[-1]
+    others = [(f"another one of {number}", "a") for number in range(30)]
+    _, heard = job(train, write(tmp_path / "c.tsv", [*others, rows[0]]))
+    assert not heard
+
+
+def test_short_texts_of_the_training_data_are_no_leak(tmp_path):
+    config, _ = configure_task("tagging", {})
+    sentences = "".join(f"A O\nlong O\nsentence O\nabout O\n{each} B-X\n\n" for each in range(40))
+    (tmp_path / "a.conll").write_text("x O\n\nAnn B-X\n\n")
+    (tmp_path / "b.conll").write_text("x O\n\n" * 12 + sentences)
+    train, dev = (Tagging.read(tmp_path / name, config) for name in ("a.conll", "b.conll"))
+    assert leaked_examples(Tagging, train, dev) == 0 and leaked_examples(Tagging, dev, dev) == 52
+
+
+def test_a_file_with_labels_of_its_own_is_refused(tmp_path):
+    train = write(tmp_path / "a.tsv", [("good", "positive"), ("bad", "negative"), ("fine", "positive")])
+    dev = write(tmp_path / "b.tsv", [("so good", "Pos."), ("so bad", "Neg.")])
+    with pytest.raises(
+        UsageError, match=r"b.tsv has the labels 'Pos.', 'Neg.', and none is one .*\('negative', 'positive'\): rename"
+    ):
+        job(train, dev)
+
+
+def test_a_class_named_none_is_reported():
+    found = label_problems(["x", "y", "z", "u"], ["a", "b", "None", "None"])
+    assert found[-1] == "'None' is read as a class (2 examples); if it means that there is no label, leave the cells empty"

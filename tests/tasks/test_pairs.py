@@ -313,3 +313,17 @@ def test_the_summary_leaves_out_what_the_network_does_not_use(network: str, pool
     task = Pairs.build(small(network=network), examples, [elmo()])
     shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
     assert ("pooling both" in shown) == ("network layers 1" in shown.replace("\n          ", " ")) == pools
+
+
+@pytest.mark.parametrize("header", ["sentence1;sentence2;score", "frase_1;frase_2;similitud"])
+def test_scores_with_a_decimal_comma(tmp_path, caplog, header):
+    path = tmp_path / "scored.csv"
+    rows = [f"a long text {each};another long text {each};{each % 5},{each % 7}5\n" for each in range(30)]
+    path.write_text(header + "\n" + "".join(rows))
+    options = Pairs.guessed_options(path, small())
+    assert options["goal"] == "score" and "the labels are numbers (0,05, 1,15, 2,25 ...)" in caplog.text
+    pairs = Pairs.read(path, small(**options))
+    assert [each.label for each in pairs[:3]] == ["0.05", "1.15", "2.25"] and len(pairs) == 30
+    assert Pairs.split_strata(pairs, small(goal="score"))
+    config = Pairs.resolve_defaults(small(goal="score"), pairs)
+    assert (config.min_score, config.max_score) == (0.05, 4.55)

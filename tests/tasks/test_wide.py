@@ -17,7 +17,8 @@ from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.wide import WidePart, fit_wide
+from polyseme.tasks.sparse_features import FeatureHasher
+from polyseme.tasks.wide import WidePart, fit_wide, hash_examples
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=4, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 CONFIG = ClassificationConfig(hidden_size=4, features=FEATURES)
@@ -122,3 +123,17 @@ def test_without_a_wide_part() -> None:
     assert task.prepare(task.data(examples).gather([0, 1])).targets.wide is None
     words = [LabelledText(["good", "film"], "pos"), LabelledText(["bad"], "neg")]  # phrases of trees
     assert Classification.build(CONFIG, words).wide is None
+
+
+def test_many_classes_of_few_examples_are_told_by_their_rare_words():
+    source = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(400)]
+
+    def texts(each):
+        return [(" ".join([*source.choice(words[:60], 12), *source.choice(words, 4), f"topic{name}"]),) for name in each]
+
+    names = np.repeat(np.arange(50), 3)
+    fit = fit_wide(texts(names), names, 50)
+    rows = hash_examples(FeatureHasher(fit.longest), texts(range(50)))
+    assert np.mean(fit.model.scores(rows).argmax(1).numpy() == np.arange(50)) > 0.9
+    assert np.mean(fit.cross_fitted.argmax(1) == names) > 0.7

@@ -23,6 +23,7 @@ from polyseme.text.script import ScriptProfile, are_single_characters
 from polyseme.text.words import Splitter, get_splitter
 
 Notify = Callable[[str], None]
+_SHIPPED = ("en", "zh")
 _EXAMPLES = 2000  # that are looked at
 _WORD_SPLITTERS = ("unigram", "chinese")  # of encoders whose words contain characters
 
@@ -77,6 +78,13 @@ class DataScript:
         if self.profile.is_chinese and english:
             what = f"the data is mostly Chinese ({self.profile.percent}), and {english[0].source} is an English model"
             raise UsageError(f"{what}: give {arg('encoder', 'zh')}, or a Chinese model of your own")
+
+    def report_encoders(self, encoders: Sequence[Encoder], notify: Notify) -> None:
+        """Say that a shipped model has read nothing in the script of the data."""
+        given = [str(each.source) for each in encoders if each.source in _SHIPPED]
+        if self.profile.is_foreign and given:
+            why = f"the data is mostly in {self.profile.main}, and the model {given[0]} has read none: its vectors say little"
+            notify(f"{why}; give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)")
 
     def check_splitter(self, splitter: Splitter | None) -> None:
         """Refuse the English splitter for Chinese text."""

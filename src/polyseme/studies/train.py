@@ -29,6 +29,7 @@ from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder_check import check_out
 from polyseme.tasks.label_checks import spelling_messages
+from polyseme.tasks.leakage import leak_message, leaked_examples
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
 from polyseme.text.words import Splitter
@@ -37,6 +38,7 @@ PathName = str | Path
 Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
 Notify = Callable[[str], None]
 _log = logging.getLogger(__name__)
+_SHOWN = 5  # labels of a message
 _FEW = 100
 """Examples, of which those that are left may lack a class."""
 
@@ -97,6 +99,7 @@ class TaskJob:
         encoders = load_encoders(script.default_encoder(config, notify) if self.encoders is None else self.encoders)
         if self.refuses:
             script.check_encoders(encoders)
+        script.report_encoders(encoders, notify)
         if recorded is None:  # a run that is resumed has them
             if recipe := self._recipe(config, options, encoders, script, notify):
                 changed, fitting = configure_task(self.task, {**options, **recipe})
@@ -152,10 +155,20 @@ class TaskJob:
         for path, examples in ((files.dev, dev), (files.test, test)):
             if path is not None and examples is not None and len(examples) < (fewest := task.min_dev_examples(config)):
                 raise UsageError(f"{path} has {len(examples)} of the {fewest} examples that a score needs; give more")
+        for path, examples in ((files.dev, dev), (files.test, test)):
+            if path is not None and examples and (leaked := leaked_examples(task, train, examples)):
+                notify(f"{path}: {leak_message(leaked, len(examples))}")
         config = task.resolve_defaults(config, train)
         labels = task.collect_labels(train, config)
         for path, examples in ((files.dev, dev), (files.test, test)):
-            for unknown in task.unknown_labels(examples or [], labels, config, path or files.train):
+            unknowns = task.unknown_labels(examples or [], labels, config, path or files.train)
+            if (
+                path is not None
+                and unknowns
+                and not any(getattr(each, "label", labels[0]) in labels for each in examples or [])
+            ):
+                raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
+            for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
         return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
 
@@ -209,6 +222,14 @@ class TaskJob:
         """Return the examples from other lines of the file than those that are held out."""
         lines = {example.where for example in held}
         return [example for example in examples if example.where not in lines]
+
+
+def _other_labels(path: PathName, given: list[str], known: list[str]) -> str:
+    """An error: nothing of a file can be right."""
+    theirs, ours = (
+        f"{', '.join(map(repr, names[:_SHOWN]))}{' ...' if len(names) > _SHOWN else ''}" for names in (given, known)
+    )
+    return f"{path} has the labels {theirs}, and none is one of the training data ({ours}): rename them, or give other data"
 
 
 def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notify: Notify) -> TaskConfig:

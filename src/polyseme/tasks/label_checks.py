@@ -21,6 +21,7 @@ _MANY = 20  # different numbers with decimals are no classes
 _OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATORS = (",", ";", "|")
+_NO_LABEL = ("None", "NA")  # as Python and R write it; they may be classes, too
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -137,6 +138,10 @@ def _class_problems(counts: Counter[str]) -> list[str]:
     if rare := sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label)):
         shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
         found.append(f"{len(rare):,} of {len(counts):,} classes have fewer than {FEWEST} examples: {shown}")
+    for name in _NO_LABEL:
+        if name in counts and len(counts) > 2:
+            many = "1 example" if counts[name] == 1 else f"{counts[name]:,} examples"
+            found.append(f"{name!r} is read as a class ({many}); if it means that there is no label, leave the cells empty")
     label, most = counts.most_common(1)[0]
     if len(counts) > 1 and most > LARGEST * counts.total():
         found.append(f"{most / counts.total():.1%} of the examples have the label {label!r}; a network may predict it always")

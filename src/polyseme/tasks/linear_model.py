@@ -1,8 +1,10 @@
 """Linear models over sparse features: logistic regression, and least squares for scores. Solved by L-BFGS, in seconds.
 
-Two weightings. `tfidf` is what anyone would try first (scikit-learn's TfidfVectorizer and LogisticRegression): the baseline.
+Three weightings. `tfidf` is what anyone would try first (scikit-learn's TfidfVectorizer and LogisticRegression): the baseline.
 `nb` weights each feature by its log-count ratio in each class, as in Wang and Manning 2012 (NB-SVM), which does better with few
-examples and in sentiment. A model is convex, so it cannot collapse: networks add their scores to those of one (`tasks.wide`).
+examples and in sentiment. `nb-idf` multiplies these by inverse document frequencies, for classes of so few examples that the
+ratios of frequent words are chance. A model is convex, so it cannot collapse: networks add their scores to those of one
+(`tasks.wide`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from torch.nn import functional as F
 
 from polyseme.tasks.sparse_features import SparseRows
 
-Weighting = Literal["tfidf", "nb"]
+Weighting = Literal["tfidf", "nb", "nb-idf"]
 MAX_WEIGHTS = 8_000_000
 """Features that few rows have are dropped until a model has at most so many weights."""
 _ITERATIONS = 50
@@ -48,8 +50,10 @@ def fit_linear_model(
     """Fit a model: `targets` are class numbers, or with one output numbers to predict. `c`: inverse of the L2 penalty."""
     ids, kept, columns = _compact(rows, outputs)
     idf = _idf(columns, len(ids), len(rows)) if weighting == "tfidf" else None
-    use_ratios = weighting == "nb" and outputs > 1
+    use_ratios = weighting != "tfidf" and outputs > 1
     scale = _log_count_ratios(kept, columns, targets, len(ids), outputs) if use_ratios else np.ones((len(ids), 1), np.float32)
+    if weighting == "nb-idf":
+        scale *= _idf(columns, len(ids), len(rows))[:, None]
     problem = _Problem(columns, _unit_rows(kept, columns, idf), kept, torch.from_numpy(scale), targets, outputs)
     weights, bias = problem.solve(c)
     return LinearModel(torch.from_numpy(ids), weights * problem.scale, bias, idf)

@@ -53,7 +53,7 @@ from polyseme.tasks.splits import quantiles, same_text
 from polyseme.tasks.wide import Texts
 from polyseme.tasks.wide_task import WideTargets, WideTask
 from polyseme.text.labelled.bad_rows import BadRows
-from polyseme.text.labelled.table_columns import SCORES
+from polyseme.text.labelled.table_columns import SCORES, with_decimal_point
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -150,7 +150,8 @@ class Pairs(WideTask, SentencePairTask):
                 hint = f"name another column with {arg('label')}, or give {arg('goal', 'classes')}"
                 bad.add(row.where, "whose label is no number", f"{what}; {hint}")
             else:
-                pairs.append(LabelledPair(row.first, row.second, row.label, row.where))
+                label = row.label if config.goal == "classes" or row.label is None else with_decimal_point(row.label)
+                pairs.append(LabelledPair(row.first, row.second, label, row.where))
         bad.finish(len(pairs))
         return pairs
 
@@ -361,7 +362,7 @@ def _are_scores(labels: Sequence[str]) -> bool:
 def _number(label: str | None) -> float | None:
     """Return a label as a finite number, or None."""
     try:
-        number = float(label) if label is not None else math.nan
+        number = float(with_decimal_point(label)) if label is not None else math.nan
     except ValueError:
         return None
     return number if math.isfinite(number) else None

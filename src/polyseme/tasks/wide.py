@@ -19,12 +19,15 @@ from torch.nn import functional as F
 
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.containment import containing_texts
-from polyseme.tasks.linear_model import LinearModel, binary, fit_linear_model
+from polyseme.tasks.linear_model import LinearModel, Weighting, binary, fit_linear_model
 from polyseme.tasks.sparse_features import FeatureHasher, SparseRows, Text, max_ngram
 
 FOLDS = 5
 PENALTIES = (1.0, 4.0, 16.0)
 """Inverse L2 penalties to choose from."""
+FEW_EXAMPLES = 30
+"""With fewer for a class, inverse document frequencies weight the features too: of TREC's 47 fine classes with 3 questions each
+40.8 % are right on others and not 34.9, with 20 each 62.9 and not 60.3; with more there is no gain (SST-5: 39.1, 41.9)."""
 Texts = tuple[Text, ...]
 """The texts of an example: one, or two."""
 
@@ -126,17 +129,18 @@ def fit_wide(examples: Sequence[Texts], targets: np.ndarray, outputs: int) -> Wi
     rows = hash_examples(FeatureHasher(longest), examples)
     fold = _folds(examples, targets if outputs > 1 else np.zeros(len(targets), dtype=np.int64))
     scores = np.zeros((len(examples), outputs), dtype=np.float32)
+    weighting: Weighting = "nb-idf" if outputs > 1 and len(targets) < FEW_EXAMPLES * outputs else "nb"
     best = PENALTIES[0]
     for each in range(FOLDS):
         inside, outside = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
         if not len(inside) or not len(outside):
             continue
         if each == 0:  # the penalty is chosen once, on the first part
-            best, scores[outside] = _choose(rows, targets, outputs, inside, outside)
+            best, scores[outside] = _choose(rows, targets, outputs, inside, outside, weighting)
         else:
-            model = fit_linear_model(rows.take(inside), targets[inside], outputs, c=best)
+            model = fit_linear_model(rows.take(inside), targets[inside], outputs, weighting=weighting, c=best)
             scores[outside] = model.scores(rows.take(outside)).numpy()
-    return WideFit(fit_linear_model(rows, targets, outputs, c=best), longest, scores)
+    return WideFit(fit_linear_model(rows, targets, outputs, weighting=weighting, c=best), longest, scores)
 
 
 def hash_examples(hasher: FeatureHasher, examples: Sequence[Texts]) -> SparseRows:
@@ -152,12 +156,13 @@ def example_key(texts: Texts) -> Hashable:
 
 
 def _choose(
-    rows: SparseRows, targets: np.ndarray, outputs: int, inside: np.ndarray, outside: np.ndarray
+    rows: SparseRows, targets: np.ndarray, outputs: int, inside: np.ndarray, outside: np.ndarray, weighting: Weighting
 ) -> tuple[float, np.ndarray]:
     """The penalty with the lowest loss outside the fitted rows, and the scores with it."""
     found = []
     for c in PENALTIES:
-        scores = fit_linear_model(rows.take(inside), targets[inside], outputs, c=c).scores(rows.take(outside))
+        model = fit_linear_model(rows.take(inside), targets[inside], outputs, weighting=weighting, c=c)
+        scores = model.scores(rows.take(outside))
         gold = torch.from_numpy(targets[outside])
         loss = F.cross_entropy(scores, gold) if outputs > 1 else F.mse_loss(scores.squeeze(1), gold.to(scores))
         found.append((float(loss), c, scores.numpy()))

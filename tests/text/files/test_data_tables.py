@@ -11,7 +11,7 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.corpus import Corpus
 from polyseme.text.files.data_tables import is_dataset_folder, is_table, table_rows, to_json_line
 from polyseme.text.labelled.conll import read_conll
-from polyseme.text.labelled.dataset_files import write_dataset
+from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow (extra parquet)")
 TABLE = {"text": ["a cat", "the bank"], "label": [0, -1], "tokens": [["a", "cat"], ["the", "bank"]], "tags": [[0, 1], [0, 1]]}
@@ -74,3 +74,19 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_missing_numbers_are_no_values() -> None:
     assert json.loads(to_json_line({"text": "a", "label": float("nan")})) == {"text": "a", "label": None}
+
+
+def test_a_parquet_file_is_read_with_names_of_labels(tmp_path: Path) -> None:
+    features = {"label": {"names": ["D", "N"], "_type": "ClassLabel"}}
+    table = pyarrow.table({name: TABLE[name] for name in ("text", "label")})
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(table, tmp_path / "plain.bin")
+    assert is_dataset(tmp_path / "plain.bin") and not is_dataset(Path(__file__)) and not is_dataset(tmp_path / "none")
+    assert list(table_rows(tmp_path / "plain.bin")) == [{"text": "a cat", "label": 0}, {"text": "the bank", "label": -1}]
+    saved = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    parquet.write_table(saved, tmp_path / "a.parquet")
+    assert [row["label"] for row in table_rows(tmp_path / "a.parquet")] == ["D", None]
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data[:-20])
+    with pytest.raises(FormatError, match="is a damaged Parquet file"):
+        list(table_rows(tmp_path / "a.parquet"))

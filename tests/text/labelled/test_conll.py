@@ -230,3 +230,19 @@ def test_json_lines_without_tags(write, line, message):
 def test_other_shapes(write, text, message):
     with pytest.raises(FormatError, match=message):
         read_conll(write(text), strict=False)
+
+
+@pytest.mark.parametrize("header", ["token\tlabel", "Word\tTag"])
+def test_a_header_of_columns_is_no_sentence(tmp_path, caplog, header):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"{header}\nAnn\tB-PER\nran\tO\n\nBob\tB-PER\n")
+    assert [each.words for each in read_conll(path, strict=False)] == [["Ann", "ran"], ["Bob"]]
+    assert f"the first line names the columns ({', '.join(header.split())})" in caplog.text
+    path.write_text("Word\tO\nof\tO\nGod\tB-X\n")
+    assert read_conll(path, strict=False)[0].words == ["Word", "of", "God"]
+
+
+def test_one_long_line_is_refused_at_once(tmp_path):
+    (tmp_path / "a.txt").write_text("A long text . " * 100_000)
+    with pytest.raises(FormatError, match=r"seems to be plain text \(line 1 has more than 20,000 characters\)"):
+        read_conll(tmp_path / "a.txt", strict=False)

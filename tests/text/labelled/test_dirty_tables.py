@@ -371,3 +371,45 @@ def test_a_file_with_one_class_says_so(read, header, rows, column):
     )
     with pytest.raises(UsageError, match=problem):
         read(text)
+
+
+@pytest.mark.parametrize("header", ["text,label", "tweet,target", "id,tweet,target"])
+def test_headers_between_rows_are_skipped(read, caplog, header):
+    parts = [[(*([f"{part}{row}"] if header.startswith("id") else []), *ROWS[row]) for row in range(9)] for part in range(3)]
+    text = "".join(csv(header, rows) for rows in parts)
+    assert read(text) == ROWS * 3
+    assert "skipped 2 of 29 rows: 2 that repeat the header (lines 11, 21)" in caplog.text
+
+
+@pytest.mark.parametrize("missing", [r"\N", "N/A", "n/a", "#N/A", "-nan", "NULL", ""])
+def test_what_programs_write_for_no_label_is_no_class(read, caplog, missing):
+    assert read(csv("text,label", [("good", "pos"), ("so so", missing), ("bad", "neg")])) == [("good", "pos"), ("bad", "neg")]
+    assert "1 without a label (line 3)" in caplog.text
+
+
+def test_a_list_of_one_label_is_the_label(read, caplog):
+    rows = [{"text": "good", "label": ["pos"]}, {"text": "so", "label": []}, {"text": "bad", "label": ["neg"]}]
+    text = "".join(json.dumps(row) + "\n" for row in [*rows, {"text": "both", "label": ["pos", "neg"]}])
+    assert read(text, "table.jsonl") == [("good", "pos"), ("bad", "neg")]
+    assert "1 without a label (line 2), 1 with a list or an object for the label (line 4)" in caplog.text
+    with pytest.raises(FormatError, match="several labels of a text are not supported"):
+        read(text, "table.jsonl", strict=True)
+
+
+def test_quotes_behind_a_backslash(read):
+    rows = [("so, so", "pos"), (r"a \"good\" one, really", "neg"), (r"C:\new \"", "neg")]
+    expected = [("so, so", "pos"), ('a "good" one, really', "neg"), ('C:\\new "', "neg")]
+    assert read(csv("text,label", rows)) == expected
+    assert read(csv("text,label", rows) + 'a "bad" row",neg\r\n')[:3] == expected
+    assert read(csv("text,label", [("so, so", "pos"), ("C:\\", "neg")])) == [("so, so", "pos"), ("C:\\", "neg")]
+
+
+def test_messages_do_not_repeat_long_texts(read):
+    with pytest.raises(UsageError) as caught:
+        read(",".join(f"a clause of a long text that is in one line {number} " * 5 for number in range(1000)))
+    assert len(str(caught.value)) < 1500 and "980 more" in str(caught.value)
+
+
+def test_a_file_without_labels_is_for_predict(read):
+    with pytest.raises(FormatError, match="texts without labels are for `predict`"):
+        read("text\ngood\nbad\n")

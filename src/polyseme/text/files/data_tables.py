@@ -1,4 +1,4 @@
-"""Tables of other libraries as rows: Hugging Face datasets, pandas, Polars and Arrow, in memory or saved by `save_to_disk`.
+"""Tables of other libraries as rows: Hugging Face datasets, data frames and Arrow in memory, `save_to_disk` folders, Parquet.
 
 They are recognised by what they can do, so none of these libraries is imported. The folder of a saved dataset has Arrow files,
 `state.json`, which names them, and `dataset_info.json`, which says what the columns are; reading it needs pyarrow. Numbers of a
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError, MissingExtraError, UsageError, nearest
-from polyseme.base.files import read_json, wrap_os_errors
+from polyseme.base.files import read_json, starts_with, wrap_os_errors
 
+_PARQUET = b"PAR1"
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 Row = dict[str, Any]
 
@@ -24,15 +25,21 @@ def is_dataset_folder(path: Path) -> bool:
     return ((path / STATE).is_file() and (path / INFO).is_file()) or (path / SPLITS).is_file()
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its content."""
+    return path.is_file() and starts_with(path, _PARQUET)
+
+
 def is_table(data: object) -> bool:
     """Whether a value is a table with named columns: a dataset, a data frame, an Arrow table."""
     return _read_rows(data) is not None or _splits(data) is not None
 
 
 def table_rows(data: Any) -> Iterator[Row]:
-    """Yield the rows of a table in memory, or of the folder of a saved one."""
+    """Yield the rows of a table in memory, of the folder of a saved one, or of a Parquet file."""
     if isinstance(data, str | Path):
-        return _folder_rows(Path(data).expanduser())
+        path = Path(data).expanduser()
+        return _parquet_rows(path) if is_parquet(path) else _folder_rows(path)
     if (splits := _splits(data)) is not None:
         raise UsageError(f"the data has splits ({', '.join(splits)}): give one of them, such as data[{next(iter(splits))!r}]")
     rows = _read_rows(data)
@@ -77,6 +84,23 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
     files = data_files(folder)
     features = _features(read_json(folder / INFO).get("features"))
     return _decoded((row for file in files for rows in read_arrow(file) for row in rows), features)
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a Parquet file; those of Hugging Face datasets say what their columns are."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError(f"{path} is a Parquet file; reading it needs pyarrow", "parquet") from error
+    try:
+        with wrap_os_errors(path, "read"), parquet.ParquetFile(path) as file:
+            saved = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
+            features = _features(json.loads(saved).get("info", {}).get("features"))
+            for batch in file.iter_batches(256):
+                yield from _decoded(batch.to_pylist(), features)
+    except pyarrow.ArrowInvalid as error:
+        raise FormatError(path, f"is a damaged Parquet file ({error})") from error
 
 
 def _read_rows(data: Any) -> Callable[[], Iterable[Row]] | None:

@@ -81,6 +81,8 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
     with wrap_os_errors(path, "read"):
         if is_pipe(path):
             return PipedLines(path.open("rb"), str(path))
+        if path.is_dir():
+            raise FormatError(path, "is a folder; expected a file with one text on each line, or a table")
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
         what = "is read as plain text, one text per line, with its header and all its columns"

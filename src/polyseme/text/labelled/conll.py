@@ -24,7 +24,14 @@ from pathlib import Path
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
-from polyseme.text.labelled.tagged_shapes import EXPECTED, JSON_EXPECTED, json_objects, json_sentences, refuse_other_shapes
+from polyseme.text.labelled.tagged_shapes import (
+    EXPECTED,
+    JSON_EXPECTED,
+    WORD_COLUMNS,
+    json_objects,
+    json_sentences,
+    refuse_other_shapes,
+)
 
 _log = logging.getLogger(__name__)
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -72,7 +79,7 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     tag = _tag_column(path, column, conllu)
     if not conllu:
         refuse_other_shapes(path, lines)
-        lines = lines if strict else _without_comments(path, lines, tag)
+        lines = lines if strict else _without_header(path, _without_comments(path, lines, tag), tag)
     word = int(conllu or _has_index(path, lines, tag))
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
     if column is None and not conllu:
@@ -140,6 +147,19 @@ def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Lin
         newdoc = f", {documents:,} of them the beginning of a document" if documents else ""
         _log.warning("%s: %s %s%s", path, f"{comments:,}", what, newdoc)
     return kept
+
+
+def _without_header(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
+    """Leave out a first line that names the columns: one is that of words, and the name of the tags is no tag."""
+    first = next((at for at, (_, line) in enumerate(lines) if line.strip()), None)
+    names = [] if first is None else cells(lines[first][1])
+    if first is None or not -len(names) <= tag < len(names) or WORD_COLUMNS.isdisjoint(map(str.lower, names)):
+        return lines
+    rows = (cells(line) for _, line in lines[first + 1 :])
+    if any(len(row) == len(names) and row[tag] == names[tag] for row in rows):
+        return lines
+    _log.warning("%s: the first line names the columns (%s)", path, ", ".join(names))
+    return lines[first + 1 :]
 
 
 def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:

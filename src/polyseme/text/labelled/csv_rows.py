@@ -14,6 +14,7 @@ from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line
 from polyseme.text.labelled.table_columns import QUOTED, Record, is_header
 
+_ESCAPED = re.compile(r'(?<!\\)\\"')
 HEAD = 200  # lines by which the separator is recognised
 SEPARATORS = (",", ";", "\t", "|")
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
@@ -75,7 +76,7 @@ def csv_rows(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     """Yield the rows of CSV, each with its first line; what is not CSV is noted, or if not strict read as it is."""
     numbered = [(number, line) for number, line in lines]
     first = next((number for number, (_, line) in enumerate(numbered) if line.strip()), 0)
-    numbered = numbered[first:]
+    numbered = numbered[first:] if bad.strict else _with_doubled_quotes(numbered[first:])
     separator = declared_separator([line for _, line in numbered[:HEAD]])
     begin = 1 if numbered and declares_separator(numbered[0][1]) else 0
     while begin < len(numbered):
@@ -97,3 +98,23 @@ def csv_rows(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
             begin += 1
         else:
             return
+
+
+def _with_doubled_quotes(numbered: list[Line]) -> list[Line]:
+    """Return lines in which quotes inside cells are doubled, where they have a backslash before them (MySQL, Spark).
+
+    More of these lines are CSV then: one whose cell ends in a backslash is CSV as it is.
+    """
+    lines = [line for _, line in numbered if _ESCAPED.search(line)]
+    if not lines:
+        return numbered
+    separator = declared_separator([_ESCAPED.sub('""', line) for _, line in numbered[:HEAD]])
+    more = sum(_is_csv(_ESCAPED.sub('""', line), separator) - _is_csv(line, separator) for line in lines)
+    return [(number, _ESCAPED.sub('""', line)) for number, line in numbered] if more > 0 else numbered
+
+
+def _is_csv(line: str, separator: str) -> bool:
+    try:
+        return bool(list(csv.reader([line], delimiter=separator, strict=True)))
+    except csv.Error:
+        return False

@@ -14,16 +14,17 @@ from typing import Any
 
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.files import write_text
-from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
+from polyseme.text.files.data_tables import Row, is_dataset_folder, is_parquet, is_table, table_rows, to_json_line
 from polyseme.text.labelled.field_names import TAGS, WORDS
 
 _TABLES = ("classification", "pairs", "choices", "generation")
 
 
 def is_dataset(data: object) -> bool:
-    """Whether data is a table in memory, or the folder of a saved dataset."""
+    """Whether data is a table in memory, the folder of a saved dataset, or a Parquet file."""
     if isinstance(data, str | Path):
-        return is_dataset_folder(Path(data).expanduser())
+        path = Path(data).expanduser()
+        return is_dataset_folder(path) or is_parquet(path)
     return is_table(data)
 
 

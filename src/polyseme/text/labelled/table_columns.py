@@ -42,8 +42,9 @@ _TOPICS = {"评论", "情感"}
 """Names that are topics of Chinese news too: beside other cells they make a header only with another well-known name."""
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_DECIMAL = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL", "null"})
+_MISSING = frozenset({"NaN", "nan", "-nan", "#N/A", "#NA", "N/A", "n/a", "<NA>", "NULL", "null", r"\N"})
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _CLASSES = (
     *({"0", "1"}, {"-1", "1"}, {"true", "false"}, {"yes", "no"}, {"positive", "negative", "neutral"}, {"pos", "neg"}),
@@ -52,8 +53,10 @@ _CLASSES = (
 """Values of well-known labels, in lower case."""
 _FILLED = 0.9  # of the rows have a label
 _FEWEST = 4  # rows from which columns are guessed
+_MOST_REPEATED = 0.1  # of the rows repeat a header
 _MAX_NAME = 40  # characters of a name or a label
 _SHOWN = 5  # columns that are not used
+_MOST_NAMES = 20  # of columns in a message
 _LONGER = 2.0  # times as long as other columns is a text
 
 
@@ -110,7 +113,7 @@ class Layout:
 
 
 def plain(cell: object) -> str:
-    """Return a cell as a string; empty for null and NaN, in JSON and as programs write them.
+    """Return a cell as a string; empty for null and NaN, in JSON and as programs write them (`\\N`: MySQL).
 
     >>> plain(" a "), plain(None), plain(float("nan")), plain("NaN"), plain(3)
     (' a ', '', '', '', '3')
@@ -118,6 +121,15 @@ def plain(cell: object) -> str:
     if isinstance(cell, str):
         return "" if cell in _MISSING else cell
     return "" if cell is None or cell != cell else json.dumps(cell)
+
+
+def with_decimal_point(cell: str) -> str:
+    """Return a number whose decimals stand behind a comma, as spreadsheets of many countries write them, with a point.
+
+    >>> with_decimal_point("3,5"), with_decimal_point("3.5"), with_decimal_point("1,2,3")
+    ('3.5', '3.5', '1,2,3')
+    """
+    return cell.replace(",", ".") if _DECIMAL.fullmatch(cell.strip()) else cell
 
 
 def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, *, named: bool) -> Layout:
@@ -132,6 +144,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
     content = _Content(cells, [row for _, given in others if (row := _fitted(given, cells)) is not None])
     header_by_content = not header and asked.header is None and not asked.strict and content.has_header()
     header = header or header_by_content
+    if header:
+        content.rows = [row for row in content.rows if row != cells]  # joined files repeat it
     names = cells if header else [str(number) for number in range(len(cells))]
     if not header:
         content.rows.append(cells)
@@ -150,7 +164,7 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
     missing = [role for role in missing if role not in found]
     if missing:
         if not others and not named:
-            raise UsageError(f"{path} has no rows but its first, {', '.join(map(repr, cells))}: it needs a row for each text")
+            raise UsageError(f"{path} has no rows but its first, {_listed(map(repr, cells))}: it needs a row for each text")
         candidates = [] if asked.strict else [names[number] for number in content.labels(found, asked)]
         if "label" in missing and not candidates and (single := content.single_class(found)) is not None:
             raise UsageError(_one_class(path, names, single, content, header=header))
@@ -253,7 +267,7 @@ def column_number(path: str | Path, role: str, column: str | int, header: Sequen
         if names.count(name) == 1:
             return names.index(name)
     how_many = "no column" if column not in cells else "several columns"
-    given = ", ".join(repr(cell[:20]) for cell in cells)
+    given = _listed(repr(cell[:20]) for cell in cells)
     advice = "give a name, or a number from 0 if these are not names"
     raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)} among {given}; {advice}")
 
@@ -277,12 +291,22 @@ def _well_known(names: Sequence[str], roles: Sequence[str], content: _Content, *
     return known
 
 
+def _listed(names: Iterable[str]) -> str:
+    """Return names of columns for a message: a text may have been taken for a header.
+
+    >>> _listed(["text", "a long column " * 9]), _listed(map(str, range(30)))[-14:]
+    ('text, a long column a long column a long c...', '18, 19, 10 more')
+    """
+    found = [name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..." for name in names]
+    return ", ".join([*found[:_MOST_NAMES], *([f"{len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else [])])
+
+
 def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Content, *, header: bool) -> str:
     """Return an error: the only column that may be the label has one value."""
     column = f"column {names[single]!r}" if header else f"column {single} (from 0)"
     rows = f"its first {len(content.rows)} rows"
     what = f"{path} has no column of two classes: {column} has {content.value(single)!r} in {rows}"
-    advice = f"if others come later, or another column is the label, give {arg('label')}: {', '.join(names)}"
+    advice = f"if others come later, or another column is the label, give {arg('label')}: {_listed(names)}"
     return f"{what}. A classifier needs two labels or more; {advice}"
 
 
@@ -302,9 +326,9 @@ def _unknown(
             else f"give {arg('label')}"
         )
         if missing[0] == "label" and len(candidates) > 1:
-            return f"{path} has {problem}; {advice}, by their content one of: {', '.join(candidates)}"
-        return f"{path} has {problem}; {advice}: {', '.join(cells)}"
-    row = ", ".join(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
+            return f"{path} has {problem}; {advice}, by their content one of: {_listed(candidates)}"
+        return f"{path} has {problem}; {advice}: {_listed(cells)}"
+    row = _listed(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
         columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
@@ -329,9 +353,13 @@ class _Content:
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
             return False
+        others = _Content(self.first, [row for row in self.rows if row != self.first])
+        repeated = len(self.rows) - len(others.rows)  # by joined files
+        if repeated > _MOST_REPEATED * len(self.rows):
+            return False
         named = [number for number, cell in enumerate(self.first) if cell.strip()]
-        telling = [n for n in named if self._is_label(n) or self._is_number(n) or len(set(self._column(n))) == 1]
-        return bool(telling) and all(self.first[number] not in self._column(number) for number in telling)
+        telling = [n for n in named if others._is_label(n) or others._is_number(n) or (not repeated and self.is_constant(n))]
+        return bool(telling) and all(self.first[number] not in others._column(number) for number in telling)
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
         """Return the columns that are not found yet, where the content makes them clear."""
@@ -368,7 +396,9 @@ class _Content:
 
     def has_decimals(self, number: int) -> bool:
         """Whether a column has numbers that are not all whole."""
-        return self._is_number(number) and any(not float(cell).is_integer() for cell in self._column(number) if cell)
+        return self._is_number(number) and any(
+            not float(with_decimal_point(cell)).is_integer() for cell in self._column(number) if cell
+        )
 
     def single_class(self, found: dict[str, int]) -> int | None:
         """Return the only free column in which all rows have the same short value; None if there is none, or several."""
@@ -379,6 +409,10 @@ class _Content:
     def value(self, number: int) -> str:
         """Return the first value of a column."""
         return self._column(number)[0]
+
+    def is_constant(self, number: int) -> bool:
+        """Whether all rows have the same value in a column."""
+        return len(set(self._column(number))) == 1
 
     def is_empty(self, number: int) -> bool:
         """Whether a column has no content."""
@@ -423,8 +457,8 @@ class _Content:
 
     def _is_number(self, number: int) -> bool:
         cells = [cell for cell in self._column(number) if cell]
-        return bool(cells) and all(NUMBER.fullmatch(cell) for cell in cells)
+        return bool(cells) and all(_DECIMAL.fullmatch(cell) for cell in cells)
 
     def _is_varied(self, number: int) -> bool:
         """Whether numbers are no whole ones, such as counters."""
-        return any("." in cell for cell in self._column(number))
+        return any("." in cell or "," in cell for cell in self._column(number))

@@ -187,7 +187,7 @@ def _opened(
     if asked.labelled and len(cells) < 2 and format in ("tsv", "csv"):
         what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
         others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, bars, or what a line sep=~ declares"
-        raise FormatError(f"{path}:{line}", f"{what}, {others}")
+        raise FormatError(f"{path}:{line}", f"{what}, {others}; texts without labels are for `predict`")
     layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
     return format, separator, chain(head[int(layout.header) :], records), layout
 
@@ -296,6 +296,7 @@ class _Rows:
     def __init__(self, layout: Layout, format: TableFormat, separator: str, bad: BadRows) -> None:
         self.layout, self.format, self.separator, self.bad = layout, format, separator, bad
         self.width = len(layout.names)
+        self.header = [name.strip() for name in layout.names] if layout.header else []
 
     def read(self, records: Iterable[Record]) -> list[TableRow]:
         """Return all rows in their order, those without a text or a label too."""
@@ -324,15 +325,22 @@ class _Rows:
 
     def _row(self, number: int, cells: Sequence[object]) -> TableRow | None:
         layout, texts = self.layout, dict[str, str]()
+        if layout.label is not None and not self.bad.strict and [plain(cell).strip() for cell in cells] == self.header:
+            self.bad.skip(number, "that repeat the header")
+            return None
         for role, column in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
             if column is None:
                 continue
-            name = layout.names[column]
-            if isinstance(cells[column], list | dict):
+            name, cell = layout.names[column], cells[column]
+            if role == "label" and not self.bad.strict:
+                cell = _single(cell)
+            if isinstance(cell, list | dict):
                 what = f"has a list or an object in column {name}; expected a string for the {role}"
+                if isinstance(cell, list) and role == "label":
+                    what += ", because several labels of a text are not supported"
                 self.bad.add(number, f"with a list or an object for the {role}", what)
                 return None
-            texts[role] = plain(cells[column])
+            texts[role] = plain(cell)
         label = texts["label"].strip().removeprefix(PREFIX) if "label" in texts else None
         empty = next((role for role, text in texts.items() if not text.strip()), None)
         if empty is not None:
@@ -376,6 +384,15 @@ class _Rows:
         repeated = {text for text, count in counts.items() if count > 1}
         enough = sum(counts[text] for text in repeated) >= _MIN_REPEATED * max(counts.total(), 1)
         return repeated if enough else set()
+
+
+def _single(cell: object) -> object:
+    """Return the label of a list that has one, as annotation tools write it, none for an empty list; else the cell.
+
+    >>> _single(["good"]), _single([]), _single(["good", "new"]), _single("good")
+    ('good', None, ['good', 'new'], 'good')
+    """
+    return cell if not isinstance(cell, list) or len(cell) > 1 else cell[0] if cell else None
 
 
 def _fits(label: str, labels: set[str]) -> bool:

@@ -27,7 +27,9 @@ _HEAD = 200  # lines by which a shape is recognised
 _MOST = 0.9  # of them have it
 _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator in "/_"}
 _SENTENCE_END = re.compile(r"\w[.!?。！？]+[\"'”’)]*\s*$")
-_WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
+_LONGEST = 20_000  # characters of a word with its tags
+WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
+"""Names of a column of words, in lower case."""
 
 
 def json_objects(path: str | Path, lines: Sequence[Line]) -> list[Line] | None:
@@ -131,8 +133,11 @@ def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
     head = [line for _, line in lines[:_HEAD] if line.strip()]
     if not head:
         return
+    if max(map(len, head)) > _LONGEST:  # seconds for each megabyte, if it were looked at word by word
+        longest = next(number for number, line in lines if len(line) > _LONGEST)
+        raise FormatError(path, f"seems to be plain text (line {longest} has more than {_LONGEST:,} characters); {EXPECTED}")
     names = {name.strip(' "').lower() for name in head[0].split(",")}
-    rows = [line for line in head if "," in line and (names & _WORD_COLUMNS or len(cells(line)) == 1)]
+    rows = [line for line in head if "," in line and (names & WORD_COLUMNS or len(cells(line)) == 1)]
     if len(names) > 1 and len(rows) >= _MOST * len(head):
         raise FormatError(path, f"seems to be CSV (it begins with {head[0][:30]!r}); {EXPECTED}")
     if _is_prose(head):
