@@ -31,7 +31,21 @@ PAIRS = (
     *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
     *(("句子1", "句子2"), ("文本1", "文本2")),
 )
-TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content", "文本", "内容", "评论", "句子")
+TEXTS = (
+    "sentence",
+    "text",
+    "text_a",
+    "phrase",
+    "review",
+    "question",
+    "content",
+    "文本",
+    "内容",
+    "评论",
+    "评论内容",
+    "正文",
+    "句子",
+)
 SCORES = ("similarity", "score", "relatedness_score")
 LABELS = (
     *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", *SCORES),
