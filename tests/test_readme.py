@@ -156,6 +156,16 @@ def anchors(page: Path) -> list[str]:
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_bibtex_of_the_faq_is_that_of_the_citation_file(language: str) -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / language / "how-to" / "faq.md").read_text(encoding="utf-8")
+    patterns = {"title": r'^title: "(.+)"$', "author": r"^  - name: (.+)$", "version": r"^version: (.+)$"}
+    expected = {name: re.findall(pattern, citation, re.M)[0] for name, pattern in patterns.items()}
+    expected["year"] = re.findall(r'^date-released: "(\d+)', citation, re.M)[0]
+    assert dict(re.findall(r"^  (\w+) = \{+(.+?)\}+,$", page, re.M)) == expected
+
+
 @pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
     """The neighbours of a word have its sense, in both languages."""
