@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -154,6 +155,24 @@ def anchors(page: Path) -> list[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_bibtex_of_the_faq_is_that_of_the_citation_file(language: str) -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / language / "how-to" / "faq.md").read_text(encoding="utf-8")
+    patterns = {"title": r'^title: "(.+)"$', "author": r"^  - name: (.+)$", "version": r"^version: (.+)$"}
+    expected = {name: re.findall(pattern, citation, re.M)[0] for name, pattern in patterns.items()}
+    expected["year"] = re.findall(r'^date-released: "(\d+)', citation, re.M)[0]
+    assert dict(re.findall(r"^  (\w+) = \{+(.+?)\}+,$", page, re.M)) == expected
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_of_the_service_names_every_endpoint(language: str) -> None:
+    paths = json.loads((ROOT / "docs" / "en" / "reference" / "openapi.json").read_text(encoding="utf-8"))["paths"]
+    page = (ROOT / "docs" / language / "how-to" / "serve.md").read_text(encoding="utf-8")
+    names = [path.removesuffix("/{task}").rpartition("/")[2] for path in paths]
+    assert len(names) > 15 and [name for name in names if not re.search(rf"[/`]{name}[`/]", page)] == []
 
 
 @pytest.mark.slow

@@ -61,6 +61,11 @@ QUERIES = {
     "镜像": "how-to/faq",
     "繁体": "how-to/faq",
     "怎么引用": "how-to/faq",
+    "许可证": "how-to/faq",
+    "导出词向量": "how-to/faq",
+    "没有空格的语言": "how-to/faq",
+    "Hugging Face": "how-to/integrations",
+    "spaCy": "how-to/integrations",
 }
 """What a reader types, and a page that must be among the results."""
 

@@ -64,7 +64,8 @@ def _distributed_folder(name: str) -> Path | None:
         raise UsageError(f"{both}: write ./{name} for your own, or the whole path of the other")
     if folder is None and name in DISTRIBUTED and not here.exists():
         lacks = "is not installed" if distribution_folder() is None else "is installed without it"
-        raise PolysemeError(f"{name} is a model of {DISTRIBUTION}, which {lacks}: pip install --upgrade {DISTRIBUTION}")
+        how = f"pip install --upgrade {DISTRIBUTION}, or in a copy of the repository pip install ./models"
+        raise PolysemeError(f"{name} is a model of {DISTRIBUTION}, which {lacks}: {how}")
     return folder
 
 
