@@ -105,7 +105,7 @@ TaskFolder = Annotated[
 ]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
-LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "format", "strict")
+LAYOUT = ("column", "word_column", "text", "second", "label", "source", "target", "header", "format", "strict")
 """Settings that say how a file is laid out: an evaluated file may differ in them from the training data."""
 _log = logging.getLogger(__name__)
 

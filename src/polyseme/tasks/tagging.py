@@ -53,6 +53,7 @@ from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, predicted
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
 from polyseme.text.labelled.marked_texts import LONG
+from polyseme.text.labelled.table_columns import column_of
 from polyseme.text.labelled.tagged_shapes import EXPECTED
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
@@ -103,9 +104,8 @@ class Tagging(Task):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TaggedSentence]:
         assert isinstance(config, TaggingConfig)
-        is_number = config.column is not None and config.column.lstrip("-").isdecimal()
-        column = int(config.column or 0) if is_number else config.column
-        sentences = read_conll(path, column=column, strict=config.strict)
+        column, word_column = column_of(config.column), column_of(config.word_column)
+        sentences = read_conll(path, column=column, word_column=word_column, strict=config.strict)
         if training and len(sentences) == 1 and len(sentences[0].words) > LONG:
             raise FormatError(path, f"has {len(sentences[0].words):,} words and no empty line; {EXPECTED}")
         if config.strict:
@@ -123,7 +123,7 @@ class Tagging(Task):
         if len(tags) <= max(_MANY_TAGS, len(words)):
             return []
         wrong = f"{len(tags):,} different tags and {len(words):,} different words: are the columns swapped?"
-        return [f"{wrong} The word comes first, and {arg('column')} names the column of the tags"]
+        return [f"{wrong} {arg('column')} names that of the tags, and {arg('word_column')} that of the words"]
 
     @classmethod
     def with_context(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[TaggedSentence]:

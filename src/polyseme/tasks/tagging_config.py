@@ -22,8 +22,16 @@ class TaggingConfig(TaskConfig):
 
     column: str | None = setting(
         None,
-        "Column of the tags: a number from 0 (-1 is the last), in CoNLL-U and JSON lines also a name.",
+        "Column of the tags: a number from 0 (-1 is the last), or a name in CoNLL-U, JSON lines and files whose first line has "
+        "names.",
         default_text="upos in CoNLL-U, else the last",
+        metavar="COLUMN",
+        group="Data",
+    )
+    word_column: str | None = setting(
+        None,
+        "Column of the words, likewise.",
+        default_text="the one named word, token or form, else the first that does not number the words",
         metavar="COLUMN",
         group="Data",
     )

@@ -246,3 +246,36 @@ def test_one_long_line_is_refused_at_once(tmp_path):
     (tmp_path / "a.txt").write_text("A long text . " * 100_000)
     with pytest.raises(FormatError, match=r"seems to be plain text \(line 1 has more than 20,000 characters\)"):
         read_conll(tmp_path / "a.txt", strict=False)
+
+
+NAMED = "sent\tpos\tword\tlemma\n1\tNOUN\tdogs\tdog\n1\tVERB\tran\trun\n\n2\tNOUN\tcats\tcat\n2\tVERB\tsat\tsit\n"
+
+
+@pytest.mark.parametrize(
+    "options", [{"column": "pos"}, {"column": "POS", "word_column": "word", "strict": True}, {"column": 1, "word_column": 2}]
+)
+def test_columns_of_words_and_tags_by_name_and_number(tmp_path, options):
+    (tmp_path / "a.tsv").write_text(NAMED)
+    sentences = read_conll(tmp_path / "a.tsv", **{"strict": False, **options})
+    assert [(each.words, each.tags) for each in sentences] == [
+        (["dogs", "ran"], ["NOUN", "VERB"]),
+        (["cats", "sat"], ["NOUN", "VERB"]),
+    ]
+
+
+def test_one_column_for_words_and_tags_is_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("NOUN\tdogs\nVERB\tran\n")
+    with pytest.raises(UsageError, match=r"column 0 is read as the words and as their tags: column names that of the tags"):
+        read_conll(path, column=0)
+    assert read_conll(path, column=0, word_column=1)[0].words == ["dogs", "ran"]
+    with pytest.raises(UsageError, match=r"its columns have no names: word_column='word' must be a number"):
+        read_conll(path, word_column="word")
+    with pytest.raises(FormatError, match=r"has 2 columns; word_column=5 does not exist"):
+        read_conll(path, word_column=5)
+
+
+def test_numbers_of_columns_are_no_fields_of_json(tmp_path, caplog):
+    (tmp_path / "a.json").write_text('{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}\n')
+    assert read_conll(tmp_path / "a.json", column=1)[0].tags == ["B-PER", "O"]
+    assert "column=1 is not used" in caplog.text

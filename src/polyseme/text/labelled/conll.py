@@ -1,12 +1,12 @@
 """Tagged sentences: CoNLL columns, character files such as BMES, and CoNLL-U.
 
-In a CoNLL file a line is a word and its tags, separated by spaces or tabs, and a blank line ends a sentence; a line whose
-first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies) is recognised by content: ten columns
-separated by tabs, the first a number. Only there do columns have names, and every line that begins with `#` is a comment
-(`# newdoc` begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words
-too: if the first of three columns or more counts from 0 or 1 in each sentence, the second has the words. They may have
-comments before a sentence, lines that begin with `#` and are no words (GermEval, MultiCoNER); there, too, `# newdoc` begins a
-document.
+In a CoNLL file a line is a word and its tags, separated by spaces or tabs, and a blank line ends a sentence; a line whose first
+column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies) is recognised by content: ten columns separated by
+tabs, the first a number. There columns have names, and every line that begins with `#` is a comment (`# newdoc` begins a
+document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words too: if the first of
+three columns or more counts from 0 or 1 in each sentence, the second has the words. Their first line may name the columns, one
+of them `word`, `token` or `form`. They may have comments before a sentence, lines that begin with `#` and are no words
+(GermEval, MultiCoNER); there, too, `# newdoc` begins a document.
 
 JSON lines are read as `tagged_shapes` says.
 """
@@ -61,12 +61,15 @@ class TaggedSentence:
     """The number of its document in the file."""
 
 
-def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) -> list[TaggedSentence]:
+def read_conll(
+    path: str | Path, *, column: Column = None, word_column: Column = None, strict: bool = True
+) -> list[TaggedSentence]:
     """Read all sentences of a file (plain or compressed), with the tags of one column.
 
-    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...), in JSON lines the
-    field of the tags. Default: upos in CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and
-    counted, instead of being an error.
+    `column`: a number from 0, or from -1 backwards; in CoNLL-U (upos, xpos, feats, deprel ...) and in files whose first line
+    names the columns also a name, in JSON lines the field of the tags. Default: upos in CoNLL-U, else the last column.
+    `word_column`: that of the words; default: the first, or the second beside numbers of the words. `strict=False`: sentences
+    with bad lines are skipped and counted, instead of being an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]
@@ -74,13 +77,17 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     """
     lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="sentence")
     if (objects := json_objects(path, lines)) is not None:
-        return _from_json(path, objects, column, bad)
+        return _from_json(path, objects, column, word_column, bad)
     conllu = _is_conllu(line for _, line in lines)
-    tag = _tag_column(path, column, conllu)
+    names = list(NAMES) if conllu else _header(lines)
+    tag = _number(path, "column", names.index("upos") if conllu and column is None else -1 if column is None else column, names)
     if not conllu:
         refuse_other_shapes(path, lines)
-        lines = lines if strict else _without_header(path, _without_comments(path, lines, tag), tag)
-    word = int(conllu or _has_index(path, lines, tag))
+        rows_and_header = lines if strict else _without_comments(path, lines, tag)
+        is_named = isinstance(column, str) or isinstance(word_column, str)
+        lines = _without_header(path, rows_and_header, tag) if is_named or not strict else rows_and_header
+        names = names if len(lines) < len(rows_and_header) else []
+    word = _word_column(path, lines, word_column, tag, names)
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
     if column is None and not conllu:
         _report_other_tags(path, lines, word)
@@ -100,8 +107,12 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
         if row is BAD:
             spoiled = True
             continue
-        if not -len(row) <= tag < len(row):
-            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg('column', tag)} does not exist")
+        for name, each in (("column", tag), ("word_column", word)):
+            if not -len(row) <= each < len(row):
+                raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg(name, each)} does not exist")
+        if tag % len(row) == word % len(row):
+            what = f"{path}: column {word % len(row)} is read as the words and as their tags"
+            raise UsageError(f"{what}: {arg('column')} names that of the tags, {arg('word_column')} that of the words")
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[tag])
         sentences[-1].lines.append(number)
@@ -111,7 +122,13 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
     return sentences
 
 
-def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRows) -> list[TaggedSentence]:
+def _from_json(
+    path: str | Path, objects: list[Line], column: Column, word_column: Column, bad: BadRows
+) -> list[TaggedSentence]:
+    numbers = {name: each for name, each in (("column", column), ("word_column", word_column)) if isinstance(each, int)}
+    for name, each in numbers.items():
+        _log.warning("%s: JSON has fields with names and no numbers, so %s is not used", path, arg(name, each))
+    column = None if "column" in numbers else column
     found = json_sentences(path, objects, column, bad)
     sentences = [TaggedSentence(words, tags, [number] * len(words)) for number, words, tags in found]
     bad.finish(len(sentences))
@@ -162,6 +179,22 @@ def _without_header(path: str | Path, lines: list[Line], tag: int) -> list[Line]
     return lines[first + 1 :]
 
 
+def _header(lines: Iterable[Line]) -> list[str]:
+    """The cells of the first line, in lower case, if one is a name of words; else none."""
+    first = next((line for _, line in lines if line.strip() and not line.startswith("#")), "")
+    names = list(map(str.lower, cells(first)))
+    return [] if WORD_COLUMNS.isdisjoint(names) else names
+
+
+def _word_column(path: str | Path, lines: list[Line], given: Column, tag: int, names: list[str]) -> int:
+    """The column of the words; `names`: those of a header or of CoNLL-U."""
+    if given is not None:
+        return _number(path, "word_column", given, names)
+    if names:
+        return next(number for number, name in enumerate(names) if name in WORD_COLUMNS)
+    return int(_has_index(path, lines, tag))
+
+
 def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
     """Whether the first of three columns or more numbers the words of each sentence, so that the second has the words."""
     rows = (cells(line) for _, line in lines)
@@ -201,17 +234,16 @@ def _is_conllu(lines: Iterable[str]) -> bool:
     return False
 
 
-def _tag_column(path: str | Path, column: Column, conllu: bool) -> int:
+def _number(path: str | Path, option: str, column: int | str, names: Sequence[str]) -> int:
+    """The number of a column that may be given by name."""
     if isinstance(column, int):
         return column
-    if column is None:
-        return NAMES.index("upos") if conllu else -1
-    if not conllu:
-        what = f"{path} is not CoNLL-U, so its columns have no names"
-        raise UsageError(f"{what}: {arg('column', column)} must be a number (from 0, or -1)")
-    if column.lower() not in NAMES:
-        raise UsageError(f"{path}: CoNLL-U has no column {column!r}{nearest(column.lower(), NAMES)}")
-    return NAMES.index(column.lower())
+    if not names:
+        what = f"{path} is not CoNLL-U and its first line names no column of words, so its columns have no names"
+        raise UsageError(f"{what}: {arg(option, column)} must be a number (from 0, or -1)")
+    if column.lower() not in names:
+        raise UsageError(f"{path} has no column {column!r}{nearest(column.lower(), names)}")
+    return names.index(column.lower())
 
 
 def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
