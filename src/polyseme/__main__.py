@@ -92,7 +92,8 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"
-        return f"{_option_meant(error, context) or error.format_message().rstrip('.')} (see {help_call})", error.exit_code
+        told = _option_meant(error, context) or error.format_message().rstrip(".") + _tasks_to_choose_from(error, context)
+        return f"{told} (see {help_call})", error.exit_code
     if _out_of_memory(error):
         smaller = [f"a smaller {name}" for name in _batch_options(arguments)]
         return f"not enough memory: give {' or '.join([*smaller, 'shorter texts'])}, or take a smaller model", 1
@@ -126,6 +127,14 @@ def _option_meant(error: Exception, context: Any) -> str:
         return "No such option: --out; the output goes to standard output, so redirect it: > FILE"
     best = nearest_name(given.removeprefix("--").replace("-", "_"), sorted(names))
     return "" if best is None else f"No such option: {given} (did you mean {names[best]}?)"
+
+
+def _tasks_to_choose_from(error: Exception, context: Any) -> str:
+    """What may follow a verb with commands of its own, where an unknown one has no likely meaning."""
+    message = str(error)
+    if context is None or context.parent is None or not message.startswith("No such command") or "Did you mean" in message:
+        return ""
+    return f"; there are {', '.join(context.command.list_commands(context))}"
 
 
 def _batch_options(arguments: Sequence[str]) -> list[str]:

@@ -112,3 +112,10 @@ def test_text_that_is_split_already_is_named(tmp_path, caplog):
         caplog.clear()
         polyseme.embed_file(tmp_path / "split.txt", tmp_path / f"{keeps}.npz", model="zh", layers=0, split_on_spaces=keeps)
         assert ("to keep yours, give split_on_spaces=True" in caplog.text) != keeps
+
+
+@pytest.mark.parametrize(("comma", "warns"), [(",", True), (" ,", False)])
+def test_words_with_punctuation_at_their_end_are_named(tmp_path, caplog, comma, warns):
+    model = polyseme.load(write_bilm(tmp_path))
+    embed([f"we said{comma} and then, indeed, left"], model=model)
+    assert ("words of the text end with punctuation ('said,')" in caplog.text) == warns

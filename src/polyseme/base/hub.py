@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, nearest
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _COPIES = ["*.bin", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.ckpt", "*.pt", "*.pth", "coreml/*", "onnx/*", "openvino/*"]
@@ -29,7 +29,7 @@ def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
         return path
     if not (isinstance(name, str) and _HUB_ID.fullmatch(name)):
         owner = next((owner for begin, owner in _OWNERS.items() if str(name).startswith(begin)), None)
-        known = f"; known names: {', '.join(known_names)}" if known_names else ""
+        known = nearest(str(name).lower(), known_names)
         known += f"; the published {name} is {owner}/{name}" if owner is not None else ""
         raise PolysemeError(f"{name}: no such file or folder, and not a hub id of the form owner/name{known}")
     from huggingface_hub import snapshot_download

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 _FEW_LETTERS = 20  # a name in Latin letters is no English text
 _SHOWN = 3  # traditional characters
+_FEW_COMMAS = 3  # behind words may be typing errors
+_WITH_COMMA = re.compile(r"(?<!\S)[^\W\d_]{2,}[,;:?!](?!\S)")
+_COMMA_ALONE = re.compile(r"(?<!\S),(?!\S)")
 _LOOKED_AT = 2000  # characters of texts that come one call after the other; 0.1 ms
 
 
@@ -31,7 +35,8 @@ def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_sp
     """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile."""
     about_words = _about_words(encoder, profile, split_on_spaces) or _split_again(encoder, profile, split_on_spaces)
     about_letters = _about_letters(encoder, profile)
-    return [each for each in (about_words, about_letters, _traditional(encoder, profile, text)) if each]
+    others = (_traditional(encoder, profile, text), _unsplit(encoder, text, split_on_spaces))
+    return [each for each in (about_words, about_letters, *others) if each]
 
 
 def sample(texts: Sequence[str | Sequence[str]]) -> str:
@@ -71,6 +76,17 @@ def _split_again(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool
         return None
     what = "the text has spaces between Chinese words, and is split anew, since the model has words of its own"
     return f"{what}: to keep yours, give {arg('split_on_spaces', True)}"
+
+
+def _unsplit(encoder: Encoder, text: str, split_on_spaces: bool) -> str | None:
+    """Words with punctuation at their end, for a model that takes words as they are."""
+    if split_on_spaces or encoder.splitter.name != "whitespace" or encoder.reads_subwords or _COMMA_ALONE.search(text):
+        return None
+    found = _WITH_COMMA.findall(text)
+    if len(found) < _FEW_COMMAS:
+        return None
+    what = f"words of the text end with punctuation ({found[0]!r}), and {encoder.source} takes words separated by spaces"
+    return f"{what}: load it with {arg('splitter', 'english')}, or split the text"
 
 
 def _about_letters(encoder: Encoder, profile: ScriptProfile) -> str | None:

@@ -147,7 +147,8 @@ def _to_onnx(model: Encoder, out: Path, precision: str) -> Conversion:
 def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
     name = model.splitter.name
     if name == UNIGRAM:
-        log.warning("%s cannot store the word list of the splitter %s: give it text that is split already", out, name)
+        what = "how text is split, because that needs a list of words: used as a model, it takes words separated by spaces"
+        log.warning("%s does not store %s", out, what)
     elif name != "whitespace" and target == "vectors":
         log.warning("%s does not store how text is split: use it with %s", out, arg("splitter", name))
 

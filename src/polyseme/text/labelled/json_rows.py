@@ -18,6 +18,7 @@ from typing import Any
 
 from polyseme.base.display import short
 from polyseme.base.errors import FormatError
+from polyseme.text.labelled import label_studio
 from polyseme.text.labelled.numbered_lines import Line, is_object
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ def object_lines(
     except (ValueError, RecursionError):
         return _objects_in_a_row(every) or every
     rows = document if isinstance(document, list) else _Document(document, known, lists).rows(path)
+    if rows and all(map(label_studio.is_task, rows)):
+        rows = label_studio.plain_rows(rows)
     return [(number, json.dumps(row)) for number, row in enumerate(rows, start=1)]
 
 

@@ -1,0 +1,64 @@
+"""Tasks that Label Studio exports as JSON, as rows with a text and its label or its marked spans.
+
+    [{"data": {"text": "Ann ran"}, "annotations": [{"result": [
+        {"type": "labels", "value": {"start": 0, "end": 3, "labels": ["PER"]}},
+        {"type": "choices", "value": {"choices": ["good"]}}]}]}]
+
+A row has one of both: spans if the tasks have any, else choices. Of several annotations of a task the first that was not
+cancelled is taken; a task without one has no label. The short form ("JSON-MIN") has rows as other tools write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polyseme.text.labelled.field_names import TEXT
+
+Row = dict[str, Any]
+
+
+def is_task(row: Any) -> bool:
+    """Whether a row of a JSON document is a task of Label Studio."""
+    return isinstance(row, dict) and isinstance(row.get("data"), dict) and isinstance(row.get("annotations"), list)
+
+
+def plain_rows(tasks: Sequence[Row]) -> list[Row]:
+    """Return tasks as rows.
+
+    >>> result = [{"type": "choices", "value": {"choices": ["good"]}}]
+    >>> plain_rows([{"data": {"text": "Ann ran"}, "annotations": [{"result": result}]}])
+    [{'text': 'Ann ran', 'label': 'good'}]
+    """
+    marked = [_values(task, "labels") for task in tasks]
+    if any(marked):
+        return [{"text": _text(task), "spans": spans} for task, spans in zip(tasks, marked, strict=True) if _is_annotated(task)]
+    return [{"text": _text(task), "label": _choice(task)} for task in tasks]
+
+
+def _annotations(task: Row) -> list[Row]:
+    return [each for each in task["annotations"] if isinstance(each, dict) and not each.get("was_cancelled")]
+
+
+def _is_annotated(task: Row) -> bool:
+    return bool(_annotations(task))
+
+
+def _values(task: Row, kind: str) -> list[Row]:
+    """The values of one kind in the first annotation of a task."""
+    results = next((each.get("result") for each in _annotations(task)), None)
+    parts = [part for part in results if isinstance(part, dict)] if isinstance(results, list) else []
+    return [part["value"] for part in parts if part.get("type") == kind and isinstance(part.get("value"), dict)]
+
+
+def _choice(task: Row) -> Any:
+    """The label of a task; several, which no task here has, are a list."""
+    chosen = [name for value in _values(task, "choices") for name in value.get("choices", [])]
+    return chosen if len(chosen) > 1 else chosen[0] if chosen else None
+
+
+def _text(task: Row) -> str:
+    """The text of a task: the field with a well-known name, else the longest."""
+    data = {name: value for name, value in task["data"].items() if isinstance(value, str)}
+    known = next((data[name] for name in TEXT if name in data), None)
+    return known if known is not None else max(data.values(), key=len, default="")
