@@ -84,5 +84,7 @@ def test_the_json_of_tags_has_their_spans():
     ]
     assert TAGGED.to_json() == {"words": TAGGED.words, "tags": TAGGED.tags, "spans": found}
     assert TaggedText(["在", "北", "京"], ["O", "B-LOC", "I-LOC"]).to_json()["spans"][0]["text"] == "北京"
-    assert TaggedText(["a"], ["O"]).to_json()["spans"] == []
+    assert TaggedText(["a"], ["O"], marks_spans=True).to_json()["spans"] == []
+    assert TaggedText([], [], marks_spans=True).to_json()["spans"] == [] and "spans" not in TaggedText([], []).to_json()
+    assert "spans" not in TaggedText(["a"], ["O"]).to_json()
     assert TaggedText(["a", "b"], ["DET", "NOUN"]).to_json() == {"words": ["a", "b"], "tags": ["DET", "NOUN"]}

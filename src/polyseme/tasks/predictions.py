@@ -55,14 +55,17 @@ class Predictions(list[P]):
 class TaggedText(TaggedSentence, Prediction):
     """A sentence and its predicted tags."""
 
+    marks_spans: bool = field(default=False, repr=False, compare=False)
+    """Whether the tags of the tagger mark spans, even where this sentence has none."""
+
     def to_lines(self, line: str = "") -> list[str]:
         """A word and its tag on each line."""
         return [f"{word}\t{tag}" for word, tag in zip(self.words, self.tags, strict=True)]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
-        """The words and their tags; `spans` too if the tags mark spans, with positions of words."""
+        """The words and their tags; of a tagger whose tags mark spans also `spans`, with positions of words."""
         values: dict[str, Any] = {"words": self.words, "tags": self.tags}
-        if are_span_tags(self.tags) or set(self.tags) == {"O"}:
+        if self.marks_spans or are_span_tags(self.tags):
             found = spans(self.tags)
             values["spans"] = [{"begin": a, "end": b, "label": kind, "text": _text_of(self.words[a:b])} for a, b, kind in found]
         return values

@@ -238,7 +238,10 @@ class Tagging(Task):
         """
         texts = self._untagged(sentences)
         outputs = self.predict_data(self.data(texts))
-        return Predictions(TaggedText(text.words, tags) for text, tags in zip(texts, outputs, strict=True))
+        marks_spans = self.scheme != "plain"
+        return Predictions(
+            TaggedText(text.words, tags, marks_spans=marks_spans) for text, tags in zip(texts, outputs, strict=True)
+        )
 
     def _untagged(self, sentences: Sequence[Sentence]) -> list[TaggedSentence]:
         """Sentences without tags; an empty one is a document by itself, and another begins after it."""

@@ -308,8 +308,8 @@ def _well_known(names: Sequence[str], roles: Sequence[str], content: _Content, *
 def _listed(names: Iterable[str]) -> str:
     """Return names of columns for a message: a text may have been taken for a header.
 
-    >>> _listed(["text", "a long column " * 9]), _listed(map(str, range(30)))[-14:]
-    ('text, a long column a long column a long c...', '18, 19, 10 more')
+    >>> _listed(["text", "a long column " * 9]), _listed(map(str, range(30)))[-15:]
+    ('text, a long column a long column a long colum...', '18, 19, 10 more')
     """
     found = [name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..." for name in names]
     return ", ".join([*found[:_MOST_NAMES], *([f"{len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else [])])
