@@ -45,7 +45,8 @@ class Migration:
         by_hand = ["left to do by hand:", *self.notes] if self.notes else []
         if not self.diff:
             return "\n".join([f"{self.path}: nothing to change{' that has a replacement' if self.notes else ''}", *by_hand])
-        done = f"{self.path} is changed" if self.written else "nothing is written yet: --write changes the file"
+        left = ", and runs when what is left to do is done" if self.notes else ""
+        done = f"{self.path} is changed{left}" if self.written else "nothing is written yet: --write changes the file"
         return "\n".join([self.diff, *by_hand, done])
 
 

@@ -30,6 +30,8 @@ class RunStatus:
     score: float | None = None
     """On the dev data, in the last evaluation."""
     best: float | None = None
+    is_tie: bool = False
+    """Whether the best score is that of an evaluation before."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
     _start: tuple[int, float] | None = None
@@ -48,11 +50,12 @@ class RunStatus:
 
     def evaluated(self, score: float, best: float) -> None:
         """Note an evaluation."""
+        self.is_tie = best == self.best
         self.score, self.best = score, best
 
     @property
     def is_best(self) -> bool:
-        return self.score is not None and self.score == self.best
+        return self.score is not None and self.score == self.best and not self.is_tie
 
     def line(self) -> str:
         """The line of an evaluation, where there is no bar.
