@@ -86,7 +86,7 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
         what = "is read as plain text, one text per line, with its header and all its columns"
-        _log.warning("%s %s; give a file of the texts alone", path, what)
+        _log.warning("%s %s; give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)", path, what)
     return FileLines(path)
 
 
