@@ -33,6 +33,8 @@ def test_train_predict_and_evaluate(run, tmp_path):
     assert said == expected.to_json(TEXT) and said["sentences"] == DOCUMENT["sentences"]
     (said,) = run("predict", tmp_path / "run", TEXT, "--json", "--split-on-spaces").json
     assert said["sentences"] == [["Ann", "met", "Bob."], ["She", "saw", "him."]]
+    (given,) = polyseme.predict(tmp_path / "run", [DOCUMENT["sentences"]])  # words of sentences
+    assert given.prediction.clusters == expected.clusters
     evaluated = run("evaluate", tmp_path / "run", data)
     assert evaluated.code == 0 and "5 examples" in evaluated.out.splitlines()[0] and "ceaf" in evaluated.out
     data.write_text('{"sentences": [["Ann"]], "clusters": [[[0, 1]]]}\n')

@@ -31,6 +31,13 @@ def test_tags(run, runs):
     assert spaces["words"] == ["Ann", "lives", "in", "Oslo."]
 
 
+def test_words_from_an_iterator(runs):
+    texts = [["Ann", "left"], [], ["Bob"]]
+    for name in ("tagger", "classifier"):
+        expected = polyseme.load_task(runs / name).predict(texts)
+        assert [each.prediction for each in polyseme.predict(runs / name, iter(texts))] == expected
+
+
 def test_predictions_are_short_in_an_interpreter(runs):
     (found,) = polyseme.predict(runs / "tagger", ["Ann lives in Paris ."])
     assert repr(found) == f"LinePrediction(line='Ann lives in Paris .', prediction={found.prediction!r})"

@@ -122,8 +122,15 @@ def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
     yield []
 
 
+def _are_words(line: Any) -> bool:
+    """Whether an input in Python is the words of a text; a document, for coreference, is a list of these."""
+    return isinstance(line, list | tuple) and all(isinstance(each, str) for each in line)
+
+
 def _has_text(line: Any) -> bool:
-    return any(each.strip() for each in ([line] if isinstance(line, str) else line))
+    if isinstance(line, str):
+        return bool(line.strip())
+    return not _are_words(line) or any(word.strip() for word in line)
 
 
 def _named_lines(numbers: list[int]) -> str:
@@ -137,7 +144,7 @@ def _warn_of_scripts(task: Task, lines: list[Any], name: str) -> None:
     from polyseme.encoders.script_check import refusal, sample, warnings
     from polyseme.text.script import ScriptProfile
 
-    seen = sample(lines)
+    seen = sample([line for line in lines if isinstance(line, str) or _are_words(line)])
     profile = ScriptProfile.of(seen)
     for encoder in task.features.contextual:
         refused = refusal(encoder, profile, split_on_spaces=True)
@@ -158,11 +165,12 @@ def _refuse_tables(lines: list[Any], name: str) -> None:
         raise UsageError(not_plain_text(name, f"CSV (it begins with {short(first[0])!r})"))
 
 
-def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:
+def _warn_if_labelled(task: Task, lines: list[Any], name: str) -> None:
     """Warn if lines look like labelled data, and the task takes each as a text."""
     from polyseme.tasks.base import Task
 
-    full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
+    texts = (line for line in lines if isinstance(line, str))
+    full = [line for line in texts if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
     if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
         what = "every line has a tab, as in labelled data, and is read as one text"
         _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)

@@ -22,6 +22,9 @@ from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 if TYPE_CHECKING:
     from polyseme.tasks.error_analysis import ErrorReport
 
+_COLUMNS = ("column", "word_column")
+"""Options of taggers that a file of a table needs no more."""
+
 
 @dataclasses.dataclass(frozen=True)
 class TableFolder:
@@ -33,9 +36,12 @@ class TableFolder:
         """Return the arguments of a call, tables among them written as files of the task."""
         from polyseme.tasks.registry import task_name
 
-        column, kind = given.get("column"), task_name(task)
-        tables = {name: write_dataset(each, kind, self.path, name, column) for name, each in data.items() if is_dataset(each)}
-        return {**data, **tables, **{name: value for name, value in given.items() if kind != "tagging" or name != "column"}}
+        kind = task_name(task)
+        columns = {name: given.get(name) for name in _COLUMNS}
+        tables = {name: each for name, each in data.items() if is_dataset(each)}
+        files = {name: write_dataset(each, kind, self.path, name, **columns) for name, each in tables.items()}
+        left = {name: value for name, value in given.items() if kind != "tagging" or name not in _COLUMNS}
+        return {**data, **files, **left}
 
     def named(self, text: str) -> str:
         """Return a text in which files of the folder have the names of arguments."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from polyseme.api.table_files import folder_for_tables
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.corpus import Corpus
 from polyseme.text.files.data_tables import is_dataset_folder, is_table, table_rows, to_json_line
@@ -50,6 +51,15 @@ def test_a_table_in_memory(tmp_path: Path) -> None:
     assert list(Corpus(table)) == [["a", "cat"], ["the", "bank"]]
     with pytest.raises(UsageError, match="list of tags"):
         write_dataset(table, "tagging", tmp_path, "data", "tag")
+
+
+def test_a_column_of_words_of_a_table(tmp_path: Path) -> None:
+    table = pyarrow.table({"surface": [["Dogs", "ran"]], "tokens": [["dog", "run"]], "tags": [["N", "V"]]})
+    (sentence,) = read_conll(write_dataset(table, "tagging", tmp_path, "data", word_column="surface"))
+    assert (sentence.words, sentence.tags) == (["Dogs", "ran"], ["N", "V"])
+    with folder_for_tables() as folder:
+        given = folder.files("tagging", {"data": table}, {"word_column": "surface", "epochs": 1})
+        assert given == {"data": folder.path / "data.conll", "epochs": 1}
 
 
 def test_a_table_of_marked_texts(tmp_path: Path) -> None:

@@ -275,7 +275,55 @@ def test_one_column_for_words_and_tags_is_refused(tmp_path):
         read_conll(path, word_column=5)
 
 
+def test_a_short_row_without_a_word_spoils_its_sentence_only(tmp_path, caplog):
+    path = tmp_path / "a.conll"
+    path.write_text("1 Ann B-PER\n2 ran O\n\n" * 10 + "1 Cy B-PER\nran O\n")
+    assert [each.words for each in read_conll(path, strict=False)] == [["Ann", "ran"]] * 10
+    assert "1 with other than 3 columns (line 32)" in caplog.text
+    path.write_text("x NN Ann B-PER\ny VB ran O\n\nran O\n")
+    assert [each.words for each in read_conll(path, word_column=2, strict=False)] == [["Ann", "ran"]]
+
+
+def test_a_column_of_words_counted_from_the_end(tmp_path, caplog):
+    (tmp_path / "a.conll").write_text("B-PER Ann B-PER\nO ran O\n")
+    assert read_conll(tmp_path / "a.conll", word_column=-2)[0].words == ["Ann", "ran"]
+    assert not caplog.records  # no other column behind the words has tags
+
+
+@pytest.mark.parametrize("options", [{}, {"column": "tag"}, {"column": "tag", "strict": True}])
+def test_joined_files_repeat_their_header(tmp_path, options):
+    path = tmp_path / "a.tsv"
+    path.write_text("word\ttag\nAnn\tB-PER\nran\tO\nword\ttag\nBob\tB-PER\n")
+    sentences = read_conll(path, **{"strict": False, **options})
+    assert [each.words for each in sentences] == [["Ann", "ran"], ["Bob"]]
+
+
+@pytest.mark.parametrize("first", ["Token\tS-MISC", "Form\tCase=Nom"])
+def test_a_tag_that_no_other_word_has_makes_no_header(tmp_path, first):
+    (tmp_path / "a.tsv").write_text(f"{first}\nand\tO\nfunction\tO\n")
+    assert read_conll(tmp_path / "a.tsv", strict=False)[0].words == [first.split()[0], "and", "function"]
+
+
+def test_strict_takes_names_from_the_first_line_only(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("# text\nword\ttag\nAnn\tB-PER\n")
+    assert read_conll(path, column="tag", strict=False)[0].words == ["Ann"]
+    with pytest.raises(UsageError, match="its first line names no column of words"):
+        read_conll(path, column="tag", strict=True)
+
+
 def test_numbers_of_columns_are_no_fields_of_json(tmp_path, caplog):
     (tmp_path / "a.json").write_text('{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}\n')
     assert read_conll(tmp_path / "a.json", column=1)[0].tags == ["B-PER", "O"]
     assert "column=1 is not used" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["lemmas", "mine"])
+def test_a_field_of_words_in_json_by_name(tmp_path, name):
+    path = tmp_path / "a.json"
+    others = '"tokens": ["Ann", "ran"], ' if name == "lemmas" else ""
+    path.write_text(f'{{{others}"{name}": ["ann", "run"], "tags": ["B-PER", "O"]}}\n')
+    (sentence,) = read_conll(path, word_column=name)
+    assert (sentence.words, sentence.tags) == (["ann", "run"], ["B-PER", "O"])
+    with pytest.raises(FormatError, match=r"has no list 'tokenz'.*word_column names the field of the words"):
+        read_conll(path, word_column="tokenz")

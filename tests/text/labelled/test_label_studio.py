@@ -49,3 +49,17 @@ def test_choices(tmp_path: Path) -> None:
     )
     rows = read_usable_rows(path, strict=False)
     assert [(row.first, row.label) for row in rows] == [("a good film", "good"), ("bad", "bad"), ("dull", "bad")]
+
+
+def test_spans_and_choices_of_the_same_texts(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.json",
+        annotated("Ann came", span(0, 3, "PER", "Ann"), choice("good")),
+        annotated("Nobody left", {"type": "choices", "value": {"choices": "bad"}}),
+        annotated("So what", {"type": "choices", "value": {"choices": None}}),
+    )
+    assert [(row.first, row.label) for row in read_usable_rows(path, strict=False)] == [
+        ("Ann came", "good"),
+        ("Nobody left", "bad"),
+    ]
+    assert [each.tags for each in read_conll(path, strict=False)] == [["B-PER", "O"], ["O", "O"], ["O", "O"]]

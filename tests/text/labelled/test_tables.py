@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.text.labelled.tables import Table, TableRow, read_table
+from polyseme.text.labelled.tables import Table, TableRow, first_labels, read_table
 from tests.analysis.real import real
 
 
@@ -415,3 +415,10 @@ def test_a_folder_of_classes(tmp_path):
     (tmp_path / "pos").mkdir()
     with pytest.raises(FormatError, match="is a folder; expected one file with all examples and their labels"):
         read_table(tmp_path)
+
+
+def test_the_first_labels_of_lists_of_one_are_those_of_the_rows(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "row {score}", "label": ["{score}"]}}\n' for score in ("0.5", "3.5")))
+    assert [row.label for row in read_table(path, strict=False).rows] == ["0.5", "3.5"]
+    assert first_labels(path, strict=False) == ("label", ["0.5", "3.5"])

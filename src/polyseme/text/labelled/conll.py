@@ -76,10 +76,10 @@ def read_conll(
     TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
     lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="sentence")
-    if (objects := json_objects(path, lines)) is not None:
+    if (objects := json_objects(path, lines, word_column)) is not None:
         return _from_json(path, objects, column, word_column, bad)
     conllu = _is_conllu(line for _, line in lines)
-    names = list(NAMES) if conllu else _header(lines)
+    names = list(NAMES) if conllu else _header(lines, comments=not strict)
     tag = _number(path, "column", names.index("upos") if conllu and column is None else -1 if column is None else column, names)
     if not conllu:
         refuse_other_shapes(path, lines)
@@ -88,7 +88,7 @@ def read_conll(
         lines = _without_header(path, rows_and_header, tag) if is_named or not strict else rows_and_header
         names = names if len(lines) < len(rows_and_header) else []
     word = _word_column(path, lines, word_column, tag, names)
-    rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
+    rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag, word)
     if column is None and not conllu:
         _report_other_tags(path, lines, word)
     sentences: list[TaggedSentence] = []
@@ -125,11 +125,12 @@ def read_conll(
 def _from_json(
     path: str | Path, objects: list[Line], column: Column, word_column: Column, bad: BadRows
 ) -> list[TaggedSentence]:
-    numbers = {name: each for name, each in (("column", column), ("word_column", word_column)) if isinstance(each, int)}
-    for name, each in numbers.items():
-        _log.warning("%s: JSON has fields with names and no numbers, so %s is not used", path, arg(name, each))
-    column = None if "column" in numbers else column
-    found = json_sentences(path, objects, column, bad)
+    fields: dict[str, str | None] = {}
+    for name, each in (("column", column), ("word_column", word_column)):
+        if isinstance(each, int):
+            _log.warning("%s: JSON has fields with names and no numbers, so %s is not used", path, arg(name, each))
+        fields[name] = each if isinstance(each, str) else None
+    found = json_sentences(path, objects, bad, **fields)
     sentences = [TaggedSentence(words, tags, [number] * len(words)) for number, words, tags in found]
     bad.finish(len(sentences))
     if not sentences:
@@ -167,21 +168,26 @@ def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Lin
 
 
 def _without_header(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
-    """Leave out a first line that names the columns: one is that of words, and the name of the tags is no tag."""
+    """Leave out a first line that names the columns: one is that of words, and the name of the tags is no tag.
+
+    Joined files repeat it, where another sentence begins.
+    """
     first = next((at for at, (_, line) in enumerate(lines) if line.strip()), None)
     names = [] if first is None else cells(lines[first][1])
     if first is None or not -len(names) <= tag < len(names) or WORD_COLUMNS.isdisjoint(map(str.lower, names)):
         return lines
-    rows = (cells(line) for _, line in lines[first + 1 :])
-    if any(len(row) == len(names) and row[tag] == names[tag] for row in rows):
+    if any("=" in name or _SPAN_TAG.fullmatch(name) for name in names):  # tags, though perhaps no other word has them
+        return lines
+    rows = [(number, line, cells(line)) for number, line in lines[first + 1 :]]
+    if any(len(row) == len(names) and row[tag] == names[tag] and row != names for _, _, row in rows):
         return lines
     _log.warning("%s: the first line names the columns (%s)", path, ", ".join(names))
-    return lines[first + 1 :]
+    return [(number, "" if row == names else line) for number, line, row in rows]
 
 
-def _header(lines: Iterable[Line]) -> list[str]:
-    """The cells of the first line, in lower case, if one is a name of words; else none."""
-    first = next((line for _, line in lines if line.strip() and not line.startswith("#")), "")
+def _header(lines: Iterable[Line], *, comments: bool) -> list[str]:
+    """The cells of the first line, in lower case, if one is a name of words; else none. `comments`: leave them out."""
+    first = next((line for _, line in lines if line.strip() and not (comments and line.startswith("#"))), "")
     names = list(map(str.lower, cells(first)))
     return [] if WORD_COLUMNS.isdisjoint(names) else names
 
@@ -214,7 +220,8 @@ def _report_other_tags(path: str | Path, lines: list[Line], word: int) -> None:
     """Say that another column than the last has tags of spans too."""
     rows = [row for _, line in lines[:_SAMPLE] if (row := cells(line)) and row[0] != _DOCSTART]
     width = min(map(len, rows), default=0)
-    columns = {number: {row[number] for row in rows} for number in range(word + 1, width)}
+    begin = word + 1 if word >= 0 else width + word + 1
+    columns = {number: {row[number] for row in rows} for number in range(max(begin, 0), width)}
     tagged = [number for number, tags in columns.items() if len(tags) > 1 and all(map(_SPAN_TAG.fullmatch, tags))]
     if len(tagged) > 1 and tagged[-1] == width - 1:
         names = f"{', '.join(map(str, tagged[:-1]))} and {tagged[-1]}"
@@ -265,8 +272,8 @@ def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
             yield number, row
 
 
-def _plain_rows(lines: list[Line], bad: BadRows, tag: int) -> Iterator[ConllLine]:
-    """Yield words with tags; a row with other columns than most is read if its tag is one of theirs."""
+def _plain_rows(lines: list[Line], bad: BadRows, tag: int, word: int) -> Iterator[ConllLine]:
+    """Yield words with tags; a row with other columns than most is read if it has a word, and its tag is one of theirs."""
     split = [(number, line, cells(line)) for number, line in lines]
     widths = [(number, len(row)) for number, _, row in split if row and row[0] != _DOCSTART]
     first, width = widths[0] if widths else (0, 0)
@@ -283,7 +290,7 @@ def _plain_rows(lines: list[Line], bad: BadRows, tag: int) -> Iterator[ConllLine
             yield number, row
         elif not bad.strict and len(row) == 1 and line[0] in " \t" and row[0] in tags:
             continue  # the tag of a blank, which is no word
-        elif not bad.strict and len(row) > 1 and -len(row) <= tag < len(row) and row[tag] in tags:
+        elif not bad.strict and len(row) > 1 and _has_both(row, tag, word) and row[tag] in tags:
             yield number, row
         elif len(row) < 2:
             what = f"has one column, {row[0][:20]!r}; expected a word and at least one tag"
@@ -292,6 +299,12 @@ def _plain_rows(lines: list[Line], bad: BadRows, tag: int) -> Iterator[ConllLine
         else:
             bad.add(number, f"with other than {width} columns", f"has {len(row)} columns; expected {width} as in line {first}")
             yield number, BAD
+
+
+def _has_both(row: list[str], tag: int, word: int) -> bool:
+    """Whether a row has a word and a tag, in different columns."""
+    width = len(row)
+    return all(-width <= each < width for each in (tag, word)) and tag % width != word % width
 
 
 def refuse_one_tag(sentences: Sequence[TaggedSentence], who: str) -> None:

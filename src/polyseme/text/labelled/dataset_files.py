@@ -28,19 +28,21 @@ def is_dataset(data: object) -> bool:
     return is_table(data)
 
 
-def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | None = None) -> Path:
-    """Write a table as a file of a task, by its name in the registry; `column`: that of the tags."""
+def write_dataset(
+    data: Any, task: str, folder: Path, name: str, column: str | None = None, word_column: str | None = None
+) -> Path:
+    """Write a table as a file of a task, by its name in the registry; `column`: that of the tags, `word_column`: the words."""
     from polyseme.text.labelled.marked_texts import has_words, is_marked  # imports NumPy, which --help does without
 
     rows = list(table_rows(data))
     if not rows:
         raise UsageError(f"{arg(name)} has no rows: give a table with labelled examples")
     first = next((row for row in rows if has_words(row) or is_marked(row)), rows[0])
-    marked = task == "tagging" and is_marked(first) and not has_words(first)
+    marked = task == "tagging" and is_marked(first) and not has_words(first) and word_column is None
     if task in _TABLES or marked:
         path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
     elif task == "tagging":
-        path, text = folder / f"{name}.conll", _conll(rows, column)
+        path, text = folder / f"{name}.conll", _conll(rows, column, word_column)
     elif task == "reading":
         path, text = folder / f"{name}.json", _squad(rows)
     else:
@@ -50,8 +52,8 @@ def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | N
     return path
 
 
-def _conll(rows: list[Row], column: str | None) -> str:
-    words, tags = _column(rows[0], WORDS, None, "words"), _column(rows[0], TAGS, column, "tags")
+def _conll(rows: list[Row], column: str | None, word_column: str | None) -> str:
+    words, tags = _column(rows[0], WORDS, word_column, "words"), _column(rows[0], TAGS, column, "tags")
     sentences = []
     for number, row in enumerate(rows):
         if len(row[words]) != len(row[tags]):
@@ -67,7 +69,7 @@ def _column(row: Row, usual: Iterable[str], given: str | None, what: str) -> str
         raise UsageError(f"the table has no list of {what} in column {given!r}{nearest(given, lists)}")
     found = given or next((name for name in usual if name in lists), None)
     if found is None:
-        hint = f": give {arg('column')}" if what == "tags" else f": name it {next(iter(usual))}"
+        hint = f": give {arg('column' if what == 'tags' else 'word_column')}"
         raise UsageError(f"no column of the table is known to have {what} (lists: {', '.join(lists) or 'none'}){hint}")
     return found
 

@@ -4,8 +4,8 @@
         {"type": "labels", "value": {"start": 0, "end": 3, "labels": ["PER"]}},
         {"type": "choices", "value": {"choices": ["good"]}}]}]}]
 
-A row has one of both: spans if the tasks have any, else choices. Of several annotations of a task the first that was not
-cancelled is taken; a task without one has no label. The short form ("JSON-MIN") has rows as other tools write them.
+A row has what the tasks have: spans, a label, or both. Of several annotations of a task the first that was not cancelled is
+taken; a task without one has no label. The short form ("JSON-MIN") has rows as other tools write them.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ def plain_rows(tasks: Sequence[Row]) -> list[Row]:
     >>> plain_rows([{"data": {"text": "Ann ran"}, "annotations": [{"result": result}]}])
     [{'text': 'Ann ran', 'label': 'good'}]
     """
-    marked = [_values(task, "labels") for task in tasks]
-    if any(marked):
-        return [{"text": _text(task), "spans": spans} for task, spans in zip(tasks, marked, strict=True) if _is_annotated(task)]
-    return [{"text": _text(task), "label": _choice(task)} for task in tasks]
+    marked, chosen = (any(_values(task, kind) for task in tasks) for kind in ("labels", "choices"))
+    rows = list[Row]()
+    for task in tasks:
+        row: Row = {"text": _text(task)}
+        if marked:
+            row["spans"] = _values(task, "labels")
+        if chosen or not marked:
+            row["label"] = _choice(task)
+        if _annotations(task) or not marked:  # else its words would all be outside of spans
+            rows.append(row)
+    return rows
 
 
 def _annotations(task: Row) -> list[Row]:
     return [each for each in task["annotations"] if isinstance(each, dict) and not each.get("was_cancelled")]
-
-
-def _is_annotated(task: Row) -> bool:
-    return bool(_annotations(task))
 
 
 def _values(task: Row, kind: str) -> list[Row]:
@@ -53,7 +56,8 @@ def _values(task: Row, kind: str) -> list[Row]:
 
 def _choice(task: Row) -> Any:
     """The label of a task; several, which no task here has, are a list."""
-    chosen = [name for value in _values(task, "choices") for name in value.get("choices", [])]
+    given = [value.get("choices") or [] for value in _values(task, "choices")]
+    chosen = [name for names in given for name in ([names] if isinstance(names, str) else names)]
     return chosen if len(chosen) > 1 else chosen[0] if chosen else None
 
 

@@ -170,7 +170,7 @@ def first_labels(path: str | Path, *, format: TableFormat | None = None, **colum
     """Return the name of the label's column, and the labels of the first rows; those of bad rows may be among them."""
     _, _, records, layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))
     cells = (row[layout.label] for _, row in islice(records, _SAMPLE) if layout.label is not None and len(row) > layout.label)
-    labels = [label for cell in cells if (label := plain(cell).strip())]
+    labels = [label for cell in cells if (label := plain(_single(cell)).strip())]
     return "" if layout.label is None else layout.names[layout.label].strip(), labels
 
 

@@ -32,9 +32,13 @@ WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
 """Names of a column of words, in lower case."""
 
 
-def json_objects(path: str | Path, lines: Sequence[Line]) -> list[Line] | None:
-    """Return lines of one JSON object each, or the rows of a JSON document with their numbers; None: it is not JSON."""
-    found = [(number, _as_object(line)) for number, line in object_lines(path, lines, (*WORDS, *TEXT), lists=WORDS)]
+def json_objects(path: str | Path, lines: Sequence[Line], word_column: int | str | None = None) -> list[Line] | None:
+    """Return lines of one JSON object each, or the rows of a JSON document with their numbers; None: it is not JSON.
+
+    `word_column`: the field of the words, if it has another name than the well-known ones.
+    """
+    words = (*WORDS, word_column) if isinstance(word_column, str) else WORDS
+    found = [(number, _as_object(line)) for number, line in object_lines(path, lines, (*words, *TEXT), lists=words)]
     full = [line for _, line in found if line.strip()]
     if full and is_object(full[0]):
         return found
@@ -64,21 +68,23 @@ def _are_json(lines: Sequence[str]) -> bool:
 
 
 def json_sentences(
-    path: str | Path, lines: Sequence[Line], column: int | str | None, bad: BadRows
+    path: str | Path, lines: Sequence[Line], bad: BadRows, *, column: str | None = None, word_column: str | None = None
 ) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Yield the line, the words and the tags of each sentence; `column`: the field of the tags, or of the marked spans."""
+    """Yield the line, the words and the tags of each sentence.
+
+    `column`: the field of the tags, or of the marked spans; `word_column`: that of the words.
+    """
     full = [(number, line) for number, line in lines if line.strip()]
-    given = None if column is None else str(column)
     rows: list[dict[str, Any]] = [json.loads(without_comma(line)) for _, line in full if is_object(line)]
     first = next((row for row in rows if has_words(row) or is_marked(row)), {})
-    if is_marked(first) and not has_words(first):
-        yield from _marked_sentences(MarkedTexts(path, rows, given), full, bad)
+    if is_marked(first) and not has_words(first) and word_column is None:
+        yield from _marked_sentences(MarkedTexts(path, rows, column), full, bad)
         return
 
     def read(number: int, line: str) -> tuple[int, list[str], list[str]]:
         where = f"{path}:{number}"
         row = json_object(where, line)
-        words, tags = _field(where, row, WORDS, None), _field(where, row, TAGS, given)
+        words, tags = _field(where, row, "word_column", word_column), _field(where, row, "column", column)
         if not are_strings(row[words]) or len(row[words]) != len(row[tags]):
             what = f"has {len(row[words])} {words} and {len(row[tags])} {tags}"
             raise FormatError(where, f"{what}; each word is a string and needs a tag")
@@ -110,14 +116,14 @@ def _marked_sentences(marked: MarkedTexts, lines: Sequence[Line], bad: BadRows) 
     marked.report()
 
 
-def _field(where: str, row: dict[str, Any], usual: Sequence[str], given: str | None) -> str:
+def _field(where: str, row: dict[str, Any], option: str, given: str | None) -> str:
+    what, usual = ("words", WORDS) if option == "word_column" else ("tags", TAGS)
     lists = [name for name, value in row.items() if isinstance(value, list)]
     found = given if given is not None else next((name for name in usual if name in lists), None)
     if found is None:
-        what = "tags" if usual is TAGS else "words"
         raise FormatError(where, f"has no list of {what} (fields: {', '.join(map(str, row))}); {JSON_EXPECTED}")
     if found not in lists:
-        raise FormatError(where, f"has no list {found!r}{nearest(found, lists)}; {arg('column')} names the field of the tags")
+        raise FormatError(where, f"has no list {found!r}{nearest(found, lists)}; {arg(option)} names the field of the {what}")
     return found
 
 
