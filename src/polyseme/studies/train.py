@@ -39,6 +39,7 @@ Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
 Notify = Callable[[str], None]
 _log = logging.getLogger(__name__)
 _SHOWN = 5  # labels of a message
+_FEW_SCORED = 5
 _FEW = 100
 """Examples, of which those that are left may lack a class."""
 
@@ -162,11 +163,7 @@ class TaskJob:
         labels = task.collect_labels(train, config)
         for path, examples in ((files.dev, dev), (files.test, test)):
             unknowns = task.unknown_labels(examples or [], labels, config, path or files.train)
-            if (
-                path is not None
-                and unknowns
-                and not any(getattr(each, "label", labels[0]) in labels for each in examples or [])
-            ):
+            if path is not None and _has_other_labels(examples or [], labels):
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
             for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
@@ -222,6 +219,12 @@ class TaskJob:
         """Return the examples from other lines of the file than those that are held out."""
         lines = {example.where for example in held}
         return [example for example in examples if example.where not in lines]
+
+
+def _has_other_labels(examples: Sequence[Any], known: Sequence[str]) -> bool:
+    """Whether no label of a file is one of the training data; in a few examples that is chance."""
+    given = [label for example in examples if (label := getattr(example, "label", None)) is not None]
+    return len(given) >= _FEW_SCORED and set(known).isdisjoint(given)
 
 
 def _other_labels(path: PathName, given: list[str], known: list[str]) -> str:

@@ -327,3 +327,12 @@ def test_a_field_of_words_in_json_by_name(tmp_path, name):
     assert (sentence.words, sentence.tags) == (["ann", "run"], ["B-PER", "O"])
     with pytest.raises(FormatError, match=r"has no list 'tokenz'.*word_column names the field of the words"):
         read_conll(path, word_column="tokenz")
+
+
+@pytest.mark.parametrize(
+    ("header", "options"), [("字\t标签", {}), ("surface\ttag", {"word_column": "surface"}), ("surface\ttag", {"column": "Tag"})]
+)
+def test_other_names_of_columns(tmp_path, header, options):
+    (tmp_path / "a.tsv").write_text(f"{header}\n吴\tB-PER\n说\tO\n", encoding="utf-8")
+    (sentence,) = read_conll(tmp_path / "a.tsv", strict=False, **options)
+    assert (sentence.words, sentence.tags) == (["吴", "说"], ["B-PER", "O"])

@@ -17,7 +17,11 @@ def write(path: Path, *tasks: dict[str, Any]) -> Path:
 
 def annotated(text: str, *results: dict[str, Any], **more: Any) -> dict[str, Any]:
     parts = [{"id": "x", "from_name": "label", "to_name": "text", **result} for result in results]
-    return {"id": 1, "data": {"text": text, "url": "https://example.org/a"}, "annotations": [{"result": parts, **more}]}
+    return {
+        "id": 1,
+        "data": {"text": text, "url": "https://example.org/a/long/address/of/the/text"},
+        "annotations": [{"result": parts, **more}],
+    }
 
 
 def span(begin: int, end: int, kind: str, text: str) -> dict[str, Any]:
@@ -43,7 +47,11 @@ def test_spans(tmp_path: Path) -> None:
 def test_choices(tmp_path: Path) -> None:
     second = annotated("bad", choice("bad"))
     second["annotations"].insert(0, {"result": [choice("good")], "was_cancelled": True})
-    first = {"id": 1, "data": {"review": "a good film", "id": "7"}, "annotations": [{"result": [choice("good")]}]}
+    first = {
+        "id": 1,
+        "data": {"review": "a good film", "id": "7", "link": "https://example.org/films/7"},
+        "annotations": [{"result": [choice("good")]}],
+    }
     path = write(
         tmp_path / "a.json", first, second, annotated("dull", choice("bad")), {"data": {"text": "?"}, "annotations": []}
     )

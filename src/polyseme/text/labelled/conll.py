@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -79,13 +79,13 @@ def read_conll(
     if (objects := json_objects(path, lines, word_column)) is not None:
         return _from_json(path, objects, column, word_column, bad)
     conllu = _is_conllu(line for _, line in lines)
-    names = list(NAMES) if conllu else _header(lines, comments=not strict)
+    named = {name.lower() for name in (column, word_column) if isinstance(name, str)}
+    names = list(NAMES) if conllu else _header(lines, WORD_COLUMNS | named, comments=not strict)
     tag = _number(path, "column", names.index("upos") if conllu and column is None else -1 if column is None else column, names)
     if not conllu:
         refuse_other_shapes(path, lines)
         rows_and_header = lines if strict else _without_comments(path, lines, tag)
-        is_named = isinstance(column, str) or isinstance(word_column, str)
-        lines = _without_header(path, rows_and_header, tag) if is_named or not strict else rows_and_header
+        lines = _without_header(path, rows_and_header, tag, names) if named or not strict else rows_and_header
         names = names if len(lines) < len(rows_and_header) else []
     word = _word_column(path, lines, word_column, tag, names)
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag, word)
@@ -167,14 +167,14 @@ def _without_comments(path: str | Path, lines: list[Line], tag: int) -> list[Lin
     return kept
 
 
-def _without_header(path: str | Path, lines: list[Line], tag: int) -> list[Line]:
-    """Leave out a first line that names the columns: one is that of words, and the name of the tags is no tag.
+def _without_header(path: str | Path, lines: list[Line], tag: int, header: list[str]) -> list[Line]:
+    """Leave out a first line that may name the columns (`_header`), if the name of the tags is no tag.
 
     Joined files repeat it, where another sentence begins.
     """
     first = next((at for at, (_, line) in enumerate(lines) if line.strip()), None)
     names = [] if first is None else cells(lines[first][1])
-    if first is None or not -len(names) <= tag < len(names) or WORD_COLUMNS.isdisjoint(map(str.lower, names)):
+    if first is None or not header or not -len(names) <= tag < len(names):
         return lines
     if any("=" in name or _SPAN_TAG.fullmatch(name) for name in names):  # tags, though perhaps no other word has them
         return lines
@@ -185,20 +185,19 @@ def _without_header(path: str | Path, lines: list[Line], tag: int) -> list[Line]
     return [(number, "" if row == names else line) for number, line, row in rows]
 
 
-def _header(lines: Iterable[Line], *, comments: bool) -> list[str]:
-    """The cells of the first line, in lower case, if one is a name of words; else none. `comments`: leave them out."""
+def _header(lines: Iterable[Line], known: Collection[str], *, comments: bool) -> list[str]:
+    """The cells of the first line, in lower case, if one is a known name; else none. `comments`: leave them out."""
     first = next((line for _, line in lines if line.strip() and not (comments and line.startswith("#"))), "")
     names = list(map(str.lower, cells(first)))
-    return [] if WORD_COLUMNS.isdisjoint(names) else names
+    return names if any(name in known for name in names) else []
 
 
 def _word_column(path: str | Path, lines: list[Line], given: Column, tag: int, names: list[str]) -> int:
     """The column of the words; `names`: those of a header or of CoNLL-U."""
     if given is not None:
         return _number(path, "word_column", given, names)
-    if names:
-        return next(number for number, name in enumerate(names) if name in WORD_COLUMNS)
-    return int(_has_index(path, lines, tag))
+    known = next((number for number, name in enumerate(names) if name in WORD_COLUMNS), None)
+    return int(_has_index(path, lines, tag)) if known is None else known
 
 
 def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:

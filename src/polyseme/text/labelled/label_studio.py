@@ -10,12 +10,14 @@ taken; a task without one has no label. The short form ("JSON-MIN") has rows as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from polyseme.text.labelled.field_names import TEXT
 
 Row = dict[str, Any]
+_ADDRESS = re.compile(r"(?:https?|s3|gs|file)://\S+$")
 
 
 def is_task(row: Any) -> bool:
@@ -62,7 +64,7 @@ def _choice(task: Row) -> Any:
 
 
 def _text(task: Row) -> str:
-    """The text of a task: the field with a well-known name, else the longest."""
-    data = {name: value for name, value in task["data"].items() if isinstance(value, str)}
+    """The text of a task: the field with a well-known name, else the longest that is no address."""
+    data = {name: value for name, value in task["data"].items() if isinstance(value, str) and not _ADDRESS.match(value)}
     known = next((data[name] for name in TEXT if name in data), None)
     return known if known is not None else max(data.values(), key=len, default="")

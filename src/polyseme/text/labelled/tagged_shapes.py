@@ -28,7 +28,7 @@ _MOST = 0.9  # of them have it
 _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator in "/_"}
 _SENTENCE_END = re.compile(r"\w[.!?。！？]+[\"'”’)]*\s*$")
 _LONGEST = 20_000  # characters of a word with its tags
-WORD_COLUMNS = {"word", "words", "token", "tokens", "form"}
+WORD_COLUMNS = {"word", "words", "token", "tokens", "form", "词", "字"}
 """Names of a column of words, in lower case."""
 
 
