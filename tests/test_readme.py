@@ -32,6 +32,7 @@ SLOW = {
     "en/get-started/command-line-bash": "has the commands of the README",
     "en/how-to/classify": "trains three tasks",
     "en/how-to/compare": "trains six taggers",
+    "en/how-to/faq-bash": "writes 330 MB",
     "en/how-to/scale": "starts processes of its own",
     "en/how-to/tag": "trains two taggers",
     "en/how-to/train-bash": "trains two models",
