@@ -18,7 +18,7 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.sparse_features import FeatureHasher
-from polyseme.tasks.wide import WidePart, fit_wide, hash_examples
+from polyseme.tasks.wide import WidePart, fit_wide, hash_examples, weighting_of
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=4, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 CONFIG = ClassificationConfig(hidden_size=4, features=FEATURES)
@@ -137,3 +137,9 @@ def test_many_classes_of_few_examples_are_told_by_their_rare_words():
     rows = hash_examples(FeatureHasher(fit.longest), texts(range(50)))
     assert np.mean(fit.model.scores(rows).argmax(1).numpy() == np.arange(50)) > 0.9
     assert np.mean(fit.cross_fitted.argmax(1) == names) > 0.7
+
+
+def test_pairs_and_many_examples_have_the_usual_weights() -> None:
+    one, two = [(["a", "b"],)], [(["a"], ["b"])]
+    assert weighting_of(one * 59, 2) == "nb-idf" and weighting_of(one * 60, 2) == "nb"
+    assert weighting_of(two * 59, 2) == "nb" and weighting_of(one * 59, 1) == "nb"

@@ -123,13 +123,19 @@ def _versions(wide: WidePart) -> tuple[int, ...]:
     return tuple(tensor._version for tensor in _tensors(wide))
 
 
+def weighting_of(examples: Sequence[Texts], outputs: int) -> Weighting:
+    """Return how features are weighted; for pairs inverse document frequencies were not compared."""
+    is_few = outputs > 1 and len(examples) < FEW_EXAMPLES * outputs
+    return "nb-idf" if is_few and len(examples[0]) == 1 else "nb"
+
+
 def fit_wide(examples: Sequence[Texts], targets: np.ndarray, outputs: int) -> WideFit:
     """Fit the wide part to training data: class numbers, or with one output numbers."""
     longest = max_ngram([text for texts in examples for text in texts])
     rows = hash_examples(FeatureHasher(longest), examples)
     fold = _folds(examples, targets if outputs > 1 else np.zeros(len(targets), dtype=np.int64))
     scores = np.zeros((len(examples), outputs), dtype=np.float32)
-    weighting: Weighting = "nb-idf" if outputs > 1 and len(targets) < FEW_EXAMPLES * outputs else "nb"
+    weighting = weighting_of(examples, outputs)
     best = PENALTIES[0]
     for each in range(FOLDS):
         inside, outside = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
