@@ -142,11 +142,12 @@ def test_short_texts_of_the_training_data_are_no_leak(tmp_path):
 
 def test_a_file_with_labels_of_its_own_is_refused(tmp_path):
     train = write(tmp_path / "a.tsv", [("good", "positive"), ("bad", "negative"), ("fine", "positive")])
-    dev = write(tmp_path / "b.tsv", [("so good", "Pos."), ("so bad", "Neg.")])
+    dev = write(tmp_path / "b.tsv", [("so good", "Pos."), ("so bad", "Neg.")] * 3)
     with pytest.raises(
         UsageError, match=r"b.tsv has the labels 'Pos.', 'Neg.', and none is one .*\('negative', 'positive'\): rename"
     ):
         job(train, dev)
+    job(train, write(tmp_path / "b.tsv", [("so good", "Pos.")]))  # one example with a label of its own is chance
 
 
 def test_a_class_named_none_is_reported():
