@@ -1,6 +1,7 @@
 """Chinese text where nobody chose a splitter or a model, and where English was chosen."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +9,9 @@ import polyseme
 from polyseme.api.corpora import check_corpus
 from polyseme.api.embedding import embed, encode
 from polyseme.base.errors import UsageError
+from polyseme.encoders.script_check import task_warnings
 from polyseme.text.corpus import Corpus
+from polyseme.text.script import ScriptProfile
 from tests.oracle.make import write_bilm
 
 CHINESE = "我们昨天在北京的大学里看见了他的老师。他很高兴。\n" * 30
@@ -119,3 +122,17 @@ def test_words_with_punctuation_at_their_end_are_named(tmp_path, caplog, comma, 
     model = polyseme.load(write_bilm(tmp_path))
     embed([f"we said{comma} and then, indeed, left"], model=model)
     assert ("words of the text end with punctuation ('said,')" in caplog.text) == warns
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "what"),
+    [
+        ("en", "我吃了一个苹果。", "en is an English model: predictions mean little"),
+        ("zh", "a long sentence of English words", "zh is a Chinese model: predictions mean little"),
+        ("en", "Ann saw 苹果.", None),
+    ],
+)
+def test_what_a_trained_task_cannot_read(source, text, what):
+    encoder = SimpleNamespace(source=source, vocabulary=None)
+    found = task_warnings(encoder, ScriptProfile.of(text), text)
+    assert [each.partition("and ")[2].partition(";")[0] for each in found] == ([] if what is None else [what])

@@ -21,7 +21,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders import layer_cache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.encoders.layer_cache import PROGRESS, LayerCache
+from polyseme.encoders.layer_cache import PROGRESS, STATES, LayerCache
 
 SENTENCES = [["The", "bank"], [], ["A", "river", "bank", "."], ["Money"]]
 TEXTS = [[sentence] for sentence in SENTENCES]
@@ -117,7 +117,10 @@ def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path)
     np.testing.assert_allclose(changed.batch([3])[:, 0].numpy(), encoder.embed([["Money"]])[0], atol=1e-6)
 
 
-def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_stopped_build_goes_on(
+    encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_damaged: bool
+) -> None:
     monkeypatch.setattr("polyseme.encoders.layer_cache._AT_A_TIME", 1)
     monkeypatch.setattr("polyseme.encoders.layer_cache._TEXTS", 1)
     embed, asked = Elmo.embed, []
@@ -133,11 +136,14 @@ def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pyt
         LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / PROGRESS).read_text()) == {"sentences": 2}
+    if is_damaged:
+        (folder / STATES).write_bytes((folder / STATES).read_bytes()[:150])
     monkeypatch.setattr(
         Elmo, "embed", lambda self, sentences, **options: asked.append(sentences) or embed(self, sentences, **options)
     )
     cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
-    assert asked[2:] == [[SENTENCES[2]], [SENTENCES[3]]]
+    assert asked[2:] == [[each] for each in SENTENCES[0 if is_damaged else 2 : 4]]
+    assert ("its layers are computed again" in caplog.text) == is_damaged
     np.testing.assert_allclose(cache.batch([2])[:, 0].numpy(), embed(encoder, [SENTENCES[2]])[0], atol=1e-6)
 
 

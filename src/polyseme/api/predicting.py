@@ -141,14 +141,13 @@ def _named_lines(numbers: list[int]) -> str:
 
 def _warn_of_scripts(task: Task, lines: list[Any], name: str) -> None:
     """Warn if the encoders of a task cannot read the texts well."""
-    from polyseme.encoders.script_check import refusal, sample, warnings
+    from polyseme.encoders.script_check import sample, task_warnings
     from polyseme.text.script import ScriptProfile
 
     seen = sample([line for line in lines if isinstance(line, str) or _are_words(line)])
     profile = ScriptProfile.of(seen)
     for encoder in task.features.contextual:
-        refused = refusal(encoder, profile, split_on_spaces=True)
-        for why in [refused] if refused else warnings(encoder, profile, seen, split_on_spaces=True):
+        for why in task_warnings(encoder, profile, seen):
             _log.warning("%s: %s", name, why)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import logging
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ from polyseme.encoders.config import CachePrecision
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.text.shards.files import lock_target, temporary_path
 
+_log = logging.getLogger(__name__)
 STATES, PROGRESS = "states.npy", "progress.json"
 _NAME = "layers-"
 _AT_A_TIME = 1 << 14  # words between two records of progress
@@ -141,7 +143,10 @@ def _opened(part: Path, shape: tuple[int, ...], kind: type) -> ArrayFile:
     part.mkdir(parents=True, exist_ok=True)
     path = part / STATES
     if _done(part) and path.exists():
-        return ArrayFile(path, writable=True)
+        try:
+            return ArrayFile(path, writable=True)
+        except ValueError as error:
+            _log.warning("%s is damaged (%s): its layers are computed again", path, error)
     (part / PROGRESS).unlink(missing_ok=True)
     try:
         return ArrayFile.create(path, shape, kind)

@@ -23,8 +23,7 @@ _LOOKED_AT = 2000  # characters of texts that come one call after the other; 0.1
 
 def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool = False) -> str | None:
     """Why a model cannot read a text at all, and what to do; None: it can."""
-    if profile.is_chinese and encoder.source == "en":
-        what = f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
+    if (what := _chinese_for_english(encoder, profile)) is not None:
         return f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own"
     if profile.needs_chinese_splitter and _splits_as_english(encoder, split_on_spaces):
         return profile.refusal()
@@ -37,6 +36,13 @@ def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_sp
     about_letters = _about_letters(encoder, profile)
     others = (_traditional(encoder, profile, text), _unsplit(encoder, text, split_on_spaces))
     return [each for each in (about_words, about_letters, *others) if each]
+
+
+def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[str]:
+    """What the user of a trained task should know, who cannot choose its encoder any more."""
+    what = _chinese_for_english(encoder, profile) or _few_letters(encoder, profile)
+    advice = "predictions mean little; train the task on such texts, with an encoder that reads them"
+    return [each for each in (what and f"{what}: {advice}", _traditional(encoder, profile, text)) if each]
 
 
 def sample(texts: Sequence[str | Sequence[str]]) -> str:
@@ -90,14 +96,28 @@ def _unsplit(encoder: Encoder, text: str, split_on_spaces: bool) -> str | None:
 
 
 def _about_letters(encoder: Encoder, profile: ScriptProfile) -> str | None:
-    if encoder.source == "zh" and profile.letters >= _FEW_LETTERS and profile.share("Latin") >= MOSTLY:
-        if profile.share("Han") < SOME:
-            return f"the text has few Chinese characters, and zh is a Chinese model: consider {arg('model', 'en')}"
+    what = _few_letters(encoder, profile)
+    if what is None:
         return None
+    if encoder.source == "zh" and profile.share("Latin") >= MOSTLY:
+        return f"{what}: consider {arg('model', 'en')}"
+    return f"{what}: its vectors mean little; train a model on your own text (polyseme pretrain)"
+
+
+def _few_letters(encoder: Encoder, profile: ScriptProfile) -> str | None:
+    """That a shipped model has read hardly any text in the letters of this one."""
+    if encoder.source == "zh" and profile.letters >= _FEW_LETTERS and profile.share("Latin") >= MOSTLY:
+        few = profile.share("Han") < SOME
+        return "the text has few Chinese characters, and zh is a Chinese model" if few else None
     if encoder.source not in ("en", "zh") or not profile.is_foreign:
         return None
-    why = f"the text is mostly in {profile.main}, and the model {encoder.source} has read none"
-    return f"{why}: its vectors mean little; train a model on your own text (polyseme pretrain)"
+    return f"the text is mostly in {profile.main}, and the model {encoder.source} has read none"
+
+
+def _chinese_for_english(encoder: Encoder, profile: ScriptProfile) -> str | None:
+    if not profile.is_chinese or encoder.source != "en":
+        return None
+    return f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
 
 
 def _traditional(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
