@@ -23,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 HAN = re.compile("[\u3400-\u9fff]")
+TREE = re.compile(r"\s*\([0-4] ")
 
 
 def main() -> None:
@@ -42,7 +43,7 @@ def main() -> None:
 
 def classify(given: argparse.Namespace) -> dict[str, float]:
     """Train on texts; a pair is one text."""
-    train = read_texts(given.data, given)
+    train = read_texts(given.data, given, training=True)
     if are_scores([label for _, label in train]):
         return {"pearson": regress(given, train, read_texts(given.test, given))}
     if given.folds:
@@ -91,9 +92,17 @@ def folds(rows: list[tuple[str, str]], given: argparse.Namespace) -> list[list[t
     return [rows[number :: given.folds] for number in range(given.folds)]
 
 
-def read_texts(path: str, given: argparse.Namespace) -> list[tuple[str, str]]:
+def read_texts(path: str, given: argparse.Namespace, *, training: bool = False) -> list[tuple[str, str]]:
+    """Read texts and labels; of sentiment trees the sentences, in training with their phrases, as polyseme does."""
+    from polyseme.text.labelled.numbered_lines import first_line
     from polyseme.text.labelled.tables import read_usable_rows
+    from polyseme.text.labelled.trees import examples, read_trees
 
+    if TREE.match(first_line(path) or ""):
+        return [
+            (" ".join(each.words), each.label)
+            for each in examples(read_trees(path), phrases="distinct" if training else "none")
+        ]
     columns = {"text": given.text, "second": given.second, "label": given.label, "format": given.format}
     rows = read_usable_rows(path, strict=False, pairs=given.task == "pairs", **columns)
     return [(f"{row.first} {row.second}" if row.second else row.first, str(row.label)) for row in rows]
