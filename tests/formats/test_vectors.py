@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from polyseme import embed_file
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders import embedding_stream
@@ -330,3 +331,10 @@ def test_nothing_is_left_where_nothing_was_done(model, tmp_path):
 def _bad():
     raise PolysemeError("text.txt:1: is not UTF-8")
     yield ""
+
+
+@pytest.mark.parametrize("lines", [[["the", "bank"]], [3], ["the bank", None], [["the", 3]]])
+def test_lines_that_are_no_strings(model, tmp_path, lines):
+    with pytest.raises(UsageError, match="is a string"):
+        embed_file(lines, tmp_path / "out.npz", model=model)
+    assert not (tmp_path / "out.npz").exists()

@@ -72,6 +72,8 @@ def peek(texts: Iterable[Any]) -> tuple[list[str], Iterable[Any]]:
     again = not isinstance(texts, PipedLines | Iterator)
     source, first, letters = iter(texts), list[Any](), 0
     for text in source:
+        if not isinstance(text, str) and not (isinstance(text, list | tuple) and all(isinstance(word, str) for word in text)):
+            raise UsageError(f"a text is a string or a list of words; got {text!r:.80}")
         first.append(text)
         letters += sum(character.isalpha() for character in " ".join(text))
         if letters >= (_LETTERS if again else _LETTERS_OF_A_PIPE):

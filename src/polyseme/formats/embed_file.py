@@ -18,7 +18,7 @@ from typing import Any
 import polyseme
 from polyseme.base import format1
 from polyseme.base.display import count, html_table
-from polyseme.base.errors import InterruptedRun
+from polyseme.base.errors import InterruptedRun, UsageError, arg
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.interrupts import computing
 from polyseme.base.progress import progress, visible
@@ -232,6 +232,9 @@ class _HashedLines:
 
     def __next__(self) -> str:
         line = next(self._lines)
+        if not isinstance(line, str):
+            advice = f"join its words with spaces, and give {arg('split_on_spaces', True)}"
+            raise UsageError(f"a line to embed is a string; got {line!r:.80}: {advice}")
         data = line.encode("utf-8", "surrogatepass")
         self._hash.update(len(data).to_bytes(8, "little") + data)
         self.taken += 1
