@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class TableFolder:
         kind = task_name(task)
         columns = {name: given.get(name) for name in _COLUMNS}
         tables = {name: each for name, each in data.items() if is_dataset(each)}
+        others = [name for name, each in data.items() if each is not None and name not in tables]
+        if kind == "tagging" and tables and others and any(columns.values()):
+            mixed = f"{' and '.join(tables)} are tables, {' and '.join(others)} files"
+            raise UsageError(f"{mixed}, which have columns of their own: give all as tables or all as files")
         files = {name: write_dataset(each, kind, self.path, name, **columns) for name, each in tables.items()}
         left = {name: value for name, value in given.items() if kind != "tagging" or name not in _COLUMNS}
         return {**data, **files, **left}
