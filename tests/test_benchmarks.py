@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks import logistic_regression, sentence_vectors, workload
 from tests.encoders.small import elmo, sentences
@@ -70,3 +71,29 @@ def test_small_draws_are_judged_by_their_own_scores() -> None:
     assert small_draws.violation({**bad, "failure_lines": 0}) == "no better than the prior and does not say so"
     silent = {**bad, "restarts": 0, "restart_lines": 0}
     assert small_draws.violation(silent) == "no better than the prior and did not restart"
+
+
+def test_a_widened_model_predicts_the_same() -> None:
+    from benchmarks.distillation import widened
+
+    model = elmo(output=True, start="learned")
+    assert model.learned is not None
+    torch.nn.init.normal_(model.learned["cell"])
+    wide = widened(model, model.config.lstm.cell_size + 5)
+    np.testing.assert_allclose(list(wide.score(sentences(5))), list(model.score(sentences(5))), rtol=1e-5)
+
+
+def test_a_distilled_loss_has_the_gradients_of_a_mixture() -> None:
+    from benchmarks.distillation import DistilledLoss
+    from polyseme.nn.output.full import FullSoftmax
+
+    torch.manual_seed(0)
+    model, teacher, share = FullSoftmax(50, 8), FullSoftmax(50, 12), 0.6
+    states, theirs, targets = torch.randn(6, 8, requires_grad=True), torch.randn(6, 12), torch.randint(50, (6,))
+    total, each = DistilledLoss.apply(states, model.weight, model.bias, targets, theirs, teacher, share)
+    found = torch.autograd.grad(total, (states, model.weight, model.bias))
+    mixture = share * teacher(theirs).exp() + (1 - share) * torch.nn.functional.one_hot(targets, 50)
+    expected = torch.autograd.grad(-(mixture.detach() * model(states)).sum(), (states, model.weight, model.bias))
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(each, -model.log_probs(states, targets).detach())
