@@ -2,8 +2,8 @@
 
 A Chinese page ends with a comment that has the hash of the English page it was translated from. After a page has been
 brought up to date, `python -m scripts.translations --stamp docs/zh/PAGE.md` writes the new hash. The course has no stamps:
-a test compares the code of its two languages. The reference and the appendix of the results are
-read in English.
+a test compares the code of its two languages. Some pages of the reference and the appendix of the
+results are read in English.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STAMP = re.compile(r"\n*<!-- translated from (\w+) -->\n*\Z")
-ENGLISH_ONLY = {"course", "reference", "results/trials.md"}
+_REFERENCE = {f"reference/{page}.md" for page in ("python", "training", "settings", "release-notes")}
+ENGLISH_ONLY = {"course", "results/trials.md", *_REFERENCE}
 """Folders, of which only `index.md` is translated, and pages."""
 
 

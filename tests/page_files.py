@@ -10,6 +10,7 @@ from tests.oracle.make import VOCABULARY, write_bilm
 TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
 TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
 PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, *["a bad bank\ta river\tno"] * 3]
+REVIEWS = ["文本\t标签", "房间很干净，下次还来\t好评", "早餐也不错\t好评", "服务态度太差了\t差评", "房间又小又吵\t差评"]
 PAGE = (
     "The river bank is a good place for a walk in the morning, when the water is calm and the birds come to drink. We sat "
     "there with our books and watched the boats that carry sand to the town. In the evening the bank was full of people, and a "
@@ -24,6 +25,7 @@ FILES = {
     "train.tsv": "\n".join(TEXTS) + "\n",
     "dev.tsv": "\n".join(TEXTS) + "\n",
     "pairs.tsv": "\n".join(PAIRS) + "\n",
+    "reviews.tsv": "\n".join(REVIEWS) + "\n",
 }
 
 
