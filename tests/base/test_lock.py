@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import filelock
@@ -41,6 +42,18 @@ def test_waits_for_the_holder(tmp_path: Path) -> None:
     first.communicate()  # ends its input, and so the first process
     said, _ = second.communicate()
     assert said == b"held\n" and (first.returncode, second.returncode) == (0, 0) and not path.exists()
+
+
+def test_waits_for_a_holder_that_removes_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "run" / ".lock"
+    call = [sys.executable, "-c", f"import logging\nlogging.basicConfig(level='INFO')\n{HOLD}", str(path)]
+    with lock_file(path):
+        second = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE)
+        assert second.stderr is not None and b"waiting for another process" in second.stderr.readline()
+        time.sleep(0.5)  # until it looks again and again
+        path.parent.rename(tmp_path / "removed")
+    said, _ = second.communicate()
+    assert said == b"held\n" and second.returncode == 0
 
 
 def test_released_after_an_error(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import sys
 from types import SimpleNamespace
 
-from polyseme.base.progress import report
+from polyseme.base import progress as module
+from polyseme.base.progress import progress, report
 
 
 class ZMQInteractiveShell:
@@ -17,3 +18,15 @@ def test_reports_are_logged_and_shown_in_a_notebook(monkeypatch, caplog, capsys)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=ZMQInteractiveShell))
     report("epoch 2")
     assert capsys.readouterr().out == "epoch 2\n"
+
+
+def test_a_work_that_is_not_counted_shows_its_time(monkeypatch, capsys):
+    monkeypatch.setattr(module, "visible", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
+    with progress("writing", unit=None):
+        pass
+    shown = capsys.readouterr().err
+    assert "writing" in shown and "0:00:00" in shown and "None" not in shown and "lines" not in shown
+    with progress("embedding") as advance:
+        advance(3)
+    assert "3 lines" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import sys
@@ -147,6 +148,29 @@ def test_what_a_person_sees(run, model):
     assert result.out.splitlines()[0] == "line 0: 2 words, layer 2, the first of 16 numbers"
     assert result.out.splitlines()[2].startswith("  bank  ")
     assert result.err == ""
+
+
+@pytest.mark.parametrize("verb", ["embed", "encode"])
+def test_a_terminal_shows_the_first_lines_of_a_file(run, model, tmp_path, monkeypatch, verb):
+    (tmp_path / "five.txt").write_text("a bank\n" * 5)
+    (tmp_path / "many.txt").write_text("a bank\n" * 1200)  # more than are embedded together
+    piped = run(verb, "--input", tmp_path / "many.txt", "-m", model)
+    assert piped.out.count("line ") == 1200 and piped.err == ""
+    terminal = type("Terminal", (io.StringIO,), {"isatty": lambda stream: True})
+
+    def shown(*arguments, stdin=None):
+        monkeypatch.setattr(sys, "stdout", terminal())
+        result = run(verb, *arguments, "-m", model, stdin=stdin)
+        return sys.stdout.getvalue(), result.err
+
+    few = "".join(piped.out.partition("line 5: ")[:1])
+    note = "polyseme: only the first 5 lines are shown: give --out FILE to write all vectors, or --json to print them\n"
+    assert shown("--input", tmp_path / "many.txt") == (few, note)
+    assert shown(stdin=b"a bank\n" * 6) == (few, note)
+    assert shown("--input", tmp_path / "five.txt") == (few, "")
+    assert shown(*["a bank"] * 6)[0].count("line ") == 6
+    out, err = shown("--input", tmp_path / "many.txt", "--json")
+    assert out.count("\n") == 1200 and err == ""
 
 
 def test_odd_words(run, model):

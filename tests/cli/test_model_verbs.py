@@ -102,6 +102,15 @@ def test_convert_to_bilm_and_back(run, model, loaded, tmp_path):
     assert "bilm-tf files have fp32 only: leave --precision out, or use --to polyseme" in half
 
 
+@pytest.mark.parametrize("target", ["polyseme", "bilm", "vectors"])
+def test_convert_shows_on_a_terminal_what_it_does(run, model, tmp_path, monkeypatch, target):
+    assert "writing" not in run("convert", model, tmp_path / "silent.vec", "--to", target).err
+    monkeypatch.setattr("polyseme.base.progress.visible", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
+    shown = run("convert", model, tmp_path / "out.vec", "--to", target).err
+    assert 0 < shown.index("writing") < shown.index("reading it back and comparing")
+
+
 def test_verify_finds_a_changed_weight(run, tmp_path):
     model = tiny(output=False)
     folder = model.save_pretrained(tmp_path / "m")

@@ -11,6 +11,7 @@ import polyseme
 from polyseme.__main__ import main
 from polyseme.api import training
 from polyseme.base.run import Run
+from polyseme.pretraining.methods import METHODS
 from polyseme.pretraining.result import WordVectorResult
 from tests.cli.running import one_sentence
 
@@ -43,6 +44,16 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     assert main(["pretrain", "elmo", "--corpus", str(tmp_path / "empty.txt"), "--out", str(tmp_path / "m")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_text_without_words_leaves_nothing_behind(run, tmp_path, method):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    for out in (tmp_path / "new" / "model", tmp_path / "old"):
+        (tmp_path / "old").mkdir(exist_ok=True)
+        said = one_sentence(run("pretrain", method, "--corpus", tmp_path / "empty.txt", "--out", out))
+        assert "empty.txt: the text has no words" in said
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "empty.txt", tmp_path / "old"]
 
 
 def test_transformers(tmp_path: Path, capsys) -> None:

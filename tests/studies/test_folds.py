@@ -46,7 +46,42 @@ def test_every_example_is_tested_once(data, tmp_path):
     ]
     assert "fold 3" in result._repr_html_()
     spread = statistics.stdev(scores)
-    assert lines[-1].startswith(f"test accuracy {100 * sum(scores) / 3:.1f} ± {100 * spread:.1f}, n-grams with logistic")
+    assert lines[-2].startswith(f"test accuracy {100 * sum(scores) / 3:.1f} ± {100 * spread:.1f}, n-grams with logistic")
+    assert lines[-1] == "predictions for all examples: run/predictions.jsonl"
+
+
+def test_predictions_are_kept_once_in_the_order_of_the_data(data, tmp_path, monkeypatch):
+    call = {"encoder": "none", "out": "run", "folds": 3, **OPTIONS}
+    result = polyseme.train("classification", data, **call)
+    path = tmp_path / "run" / "predictions.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    given = [line.split("\t") for line in data.read_text().splitlines()[1:]]
+    assert [(row["text"], row["truth"]) for row in rows] == [(text, label) for text, label in given]
+    assert [row["where"] for row in rows] == [f"a.tsv:{number}" for number in range(2, 26)]
+    for number, scores in enumerate(result.folds, 1):
+        right = [row["label"] == row["truth"] for row in rows if row["fold"] == number]
+        assert len(right) == 8 and sum(right) / 8 == pytest.approx(scores["accuracy"])
+    for row in (rows[0], rows[-1]):
+        (said,) = polyseme.load_task(f"run/fold-{row['fold']}").predict([row["text"]])
+        assert row["probabilities"] == pytest.approx(said.probabilities, abs=1e-5)
+
+    monkeypatch.setattr(TaskJob, "train", lambda *_, **__: pytest.fail("a finished fold is trained"))
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    polyseme.train("classification", data, **call)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    path.unlink()  # as after a kill, or in a folder of an earlier version
+    assert polyseme.train("classification", data, **call).predictions == path.relative_to(tmp_path)
+    assert path.read_bytes() == before[0]
+
+
+def test_predictions_of_a_network_that_is_gone_are_not_kept(data, tmp_path, monkeypatch):
+    call = {"encoder": "none", "out": "run", "folds": 2, **OPTIONS}
+    polyseme.train("classification", data, **call)
+    (tmp_path / "run" / "fold-2" / "result.json").unlink()
+    monkeypatch.setattr(TaskJob, "train", lambda *_, **__: (_ for _ in ()).throw(PolysemeError("a full disk")))
+    with pytest.raises(PolysemeError, match="a full disk"):
+        polyseme.train("classification", data, **call)
+    assert not (tmp_path / "run" / "predictions.jsonl").exists()
 
 
 def test_settings_are_shown_once_and_each_fold_in_a_line(data, caplog):
@@ -110,6 +145,11 @@ def test_what_is_refused(data, tmp_path):
     with pytest.raises(UsageError, match="folds=30 needs as many examples with different texts; the data has 24"):
         call(folds=30)
     assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "predictions.jsonl").write_text("mine")
+    with pytest.raises(UsageError, match=r"run has predictions\.jsonl, which a cross-validation would overwrite: choose"):
+        call()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["predictions.jsonl"]
 
 
 def test_trees_are_divided_by_sentences(tmp_path):

@@ -311,6 +311,52 @@ def test_a_folder_gives_back_the_network(name: str, mode: str, tmp_path: Path) -
     assert_same_answers(again.predict_data(again.data(examples)), task.predict_data(task.data(examples)), 1e-7)
 
 
+RIGHT: dict[str, Any] = {
+    "tagging": ["O", "B-X", "O", "O", "O", "O", "O"],
+    "tagging-plain": ["3", "3", "3", "2", "3", "3", "1"],
+    "pooled": "a",
+    "direct": "a",
+    "classification": "long",
+    "siamese-score": 5.8,
+    "direct-score": 5.8,
+    "pairs": "yes",
+    "reading": ["the cat"],
+    "choices": "the cat",
+    "roles": ["B-A0", "I-A0", "B-V", "B-AM", "I-AM", "I-AM"],
+    "coreference": [[[0, 0], [7, 7]]],
+    "generation": ". tam eht no tas tac eht".title(),
+}
+"""The right answer to the first example, by the name of the case or of its task."""
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "tagging": lambda example: example.words,
+    "classification": lambda example: example.text,
+    "pairs": lambda example: (example.first, example.second),
+    "choices": lambda example: (example.question, example.choices, example.context),
+    "roles": lambda example: (example.words, [example.predicate]),
+    "reading": lambda example: (example.question, example.paragraphs),
+    "coreference": lambda example: example.sentences,
+    "generation": lambda example: example.source,
+}
+"""What `predict` is asked about an example."""
+
+
+@names(lambda name: name not in VARIANTS)
+def test_an_example_with_its_prediction_in_json(name: str, tmp_path: Path) -> None:
+    task, examples = built(name, "frozen", tmp_path)
+    outputs = task.eval().predict_data(task.data(examples))
+    rows = [json.loads(json.dumps(task.example_json(*pair, "a.txt"))) for pair in zip(examples, outputs, strict=True)]
+    places, gold = [row.pop("where") for row in rows], [row.pop("truth") for row in rows]
+    assert len(set(places)) == 10 and all(place.startswith("a.txt") for place in places)
+    assert gold[0] == (RIGHT[name] if name in RIGHT else RIGHT[task.kind])
+    said = task.predict([QUESTIONS[task.kind](example) for example in examples])
+    for row, prediction in zip(rows, said, strict=True):
+        expected = json.loads(json.dumps(prediction.to_json(row.get("text", ""))))
+        for values in (row, expected):
+            numbers = [values.pop(key, None) for key in ("score", "probability", "probabilities")]
+            assert any(number is not None for number in numbers) or task.kind in ("tagging", "roles", "coreference")
+        assert row == expected
+
+
 @fitted
 def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: str, mode: str) -> None:
     task, questions = fits(name, mode)[0].task, CASES[name].questions

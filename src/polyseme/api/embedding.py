@@ -121,7 +121,8 @@ def embed(
     """Compute a vector for each word that depends on its sentence.
 
     Each input line gives one result, empty lines too: an array of (words, dim) for one layer, (layers, words, dim) for
-    several. Without an output file, a few numbers per word are shown, or all of them as JSON.
+    several. Without an output file, a few numbers per word are shown (on a terminal, of the first lines of a file), or all of
+    them as JSON.
 
     A file is complete or absent: work is kept in FILE.part, and after a stop (Ctrl-C, a crash, a power cut) the same command
     resumes it. Parquet and JSON lines have the words too; HDF5 (as bilm-tf writes it) and npz have the arrays only.
@@ -154,8 +155,8 @@ def encode(
 ) -> EncodedFile | Iterator[EncodedText]:
     """Compute one vector for each text, for search, clustering and classifiers.
 
-    Each input line gives one vector, empty lines zeros. Without an output file, a few numbers per text are shown, or all of
-    them as JSON.
+    Each input line gives one vector, empty lines zeros. Without an output file, a few numbers per text are shown (on a
+    terminal, of the first lines of a file), or all of them as JSON.
     """
     from polyseme.formats.encode_file import check_suffix, encode_file, encode_lines
 

@@ -59,7 +59,7 @@ Folds = Annotated[
     int | None,
     Setting(
         help="Cross-validate: divide the data into N folds and train N times, into OUT/fold-1 and so on; each fold is the test "
-        "data once. OUT itself gets the scores and no model.",
+        "data once. OUT itself gets the scores, the predictions for all examples (predictions.jsonl) and no model.",
         default_text="no cross-validation",
         min=2,
         group="Training",
@@ -177,7 +177,7 @@ def train(
 
     `settings`: those of the task (`polyseme train TASK --help` lists them) and of the run. `out` keeps the task for
     `load_task`, and its scores in `result.json`. After a stop or a crash the same call resumes the training. `folds`: train as
-    many times for a cross-validation, and return its scores.
+    many times for a cross-validation, and return its scores; its `predictions` is the file with those for all examples.
 
     >>> import polyseme                                                                         # doctest: +SKIP
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", out="my-tagger")         # doctest: +SKIP

@@ -29,7 +29,11 @@ def lock_file(path: Path, *, busy: str | None = None, remove: bool = True) -> It
     lock = filelock.FileLock(path)
     with wrap_os_errors(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = _acquire(lock, busy)
+        try:
+            held = _acquire(lock, busy)
+        except FileNotFoundError:  # the process that held it failed, and removed the folder that it had made
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held = _acquire(lock, busy)
     if not held:
         yield False
         return

@@ -1,7 +1,7 @@
 """What a person sees while work goes on: lines about its course, and a progress bar on stderr.
 
-The bar shows lines done, lines per second, and the time left if the total is known. If stderr is not a terminal (a log file, a
-pipe, a test), there is no bar, and rich is not imported.
+The bar shows lines done, lines per second, and the time left if the total is known; of a work whose parts are not counted it
+shows the time. If stderr is not a terminal (a log file, a pipe, a test), there is no bar, and rich is not imported.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ def visible() -> bool:
 
 
 @contextlib.contextmanager
-def progress(title: str, total: int | None = None, unit: str = "lines") -> Iterator[Advance]:
+def progress(title: str, total: int | None = None, unit: str | None = "lines") -> Iterator[Advance]:
     """Show a bar during a `with` block; call what it yields with the number of lines just done.
+
+    `unit=None`: nothing is counted.
 
     >>> with progress("embedding", total=2) as advance: advance(2)
     """
@@ -58,9 +60,10 @@ def progress(title: str, total: int | None = None, unit: str = "lines") -> Itera
         def render(self, task: Task) -> str:
             return f"{task.speed:,.0f} {unit}/s" if task.speed else ""
 
-    count = "{task.completed:,.0f}" + ("/{task.total:,.0f} " if total is not None else " ") + unit
+    count = "{task.completed:,.0f}" + ("/{task.total:,.0f} " if total is not None else " ") + str(unit)
     time = TimeElapsedColumn() if total is None else TimeRemainingColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(count), Speed(), time)
+    counted = () if unit is None else (TextColumn(count), Speed())
+    columns = (TextColumn("{task.description}"), BarColumn(), *counted, time)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.advance(task, done)

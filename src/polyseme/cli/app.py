@@ -50,12 +50,15 @@ def _options(configs: Callable[..., Mapping[str, Config]], *names: str) -> dict[
     return options_of(configs(*names))
 
 
+SHOWN_LINES = 5
+"""Of a file whose vectors are not written; each word of `embed` takes a line of the terminal."""
 RIVER = '"The bank of the river ."'
 VERBS = (
     Verb(
         function=embedding.embed,
         name="embed",
         loads=True,
+        shown=SHOWN_LINES,
         examples=[
             f"polyseme embed {RIVER}",
             "polyseme embed --input corpus.txt --out vectors.hdf5 --layers top",
@@ -68,6 +71,7 @@ VERBS = (
         name="encode",
         loads=True,
         lines=lines_of,
+        shown=SHOWN_LINES,
         examples=[f"polyseme encode {RIVER}", "polyseme encode --input texts.txt --out vectors.npy --pooling sif --normalize"],
     ),
     Verb(

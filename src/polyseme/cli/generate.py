@@ -67,6 +67,8 @@ class Verb:
     """Makes lines of TEXT arguments or of `--input`, for the parameter `texts`."""
     json: bool = True
     """Whether there is `--json`."""
+    shown: int | None = None
+    """How many lines of a file a terminal shows; None: all. Texts that are given as arguments are all shown."""
     hidden: bool = False
     """Whether the list of verbs leaves it out: another name of one."""
 
@@ -80,13 +82,14 @@ class Verb:
             problems = [parameters[name].problem(value) for name, value in given.items()]
             if any(problems):
                 raise UsageError("; ".join(filter(None, problems)))
+            most = None if given.get("texts") else self.shown
             if self.lines is not None:
                 given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
             if self.loads:
                 options = {each.name: given.pop(each.name) for each in self._load_parameters() if each.name in given}
                 named = "model" in given
                 given["model"] = ModelRequest(given.pop("model", "en"), options, named)
-            show_result(self.function(**self.fixed, **given), json=as_json)
+            show_result(self.function(**self.fixed, **given), json=as_json, most=most)
 
         called.__name__, called.__doc__ = self.name, self.description()
         ordered = sorted(parameters.values(), key=lambda each: PANELS.index(each.declared.group))

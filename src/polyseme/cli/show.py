@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,18 +29,21 @@ def as_json(value: Any, *, indent: int | None = None) -> None:
     typer.echo(json_text(value, indent=indent))
 
 
-def show_result(result: Any, *, json: bool) -> None:
+def show_result(result: Any, *, json: bool, most: int | None = None) -> None:
     """Print what a function returned, and exit as it ended.
 
-    An iterator is printed as its items come. `to_json()` gives the value for `--json`; `to_lines()`, where there may be empty
-    lines, or `str()` the text for people. A result whose `problem` is a sentence exits with 1; one whose `stopped_by` names a
-    signal exits as the shell expects of it.
+    An iterator is printed as its items come; on a terminal at most `most` of them, unless as JSON. `to_json()` gives the value
+    for `--json`; `to_lines()`, where there may be empty lines, or `str()` the text for people. A result whose `problem` is a
+    sentence exits with 1; one whose `stopped_by` names a signal exits as the shell expects of it.
     """
     if result is None:
         return
     if isinstance(result, Iterator):
-        for each in result:
+        limit = most if sys.stdout.isatty() and not json else None
+        for each in itertools.islice(result, limit):
             show_result(each, json=json)
+        if limit is not None and next(result, None) is not None:
+            note(f"only the first {limit} lines are shown: give --out FILE to write all vectors, or --json to print them")
         return
     if json:
         as_json(result.to_json() if hasattr(result, "to_json") else result.to_dict())

@@ -17,6 +17,7 @@ import numpy as np
 from polyseme.base.display import html_table
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.out_paths import check_out_file, check_out_folder
+from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
 from polyseme.encoders.static_vectors import static_vectors
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 Target = Literal["polyseme", "bilm", "onnx", "arpa", "vectors"]
 _NAMES: dict[Target, str] = {"bilm": "bilm-tf", "onnx": "ONNX", "arpa": "ARPA", "vectors": "word2vec"}
 _PRECISIONS: dict[Target, tuple[str, ...]] = {"polyseme": ("fp32", "fp16", "int8"), "onnx": ("fp32", "int8")}
+_WRITE, _COMPARE = "writing", "reading it back and comparing"
+"""Titles of progress bars: a model with 93 million parameters takes 20 s or more on two busy cores."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,10 @@ def _check_out(out: Path, target: Target, force: bool) -> bool:
 def _to_arpa(model: Any, out: Path) -> Conversion:
     if "arpa" not in model.export_formats:
         raise PolysemeError(f"{arg('to', 'arpa')} applies only to n-gram models; {model.source} is of kind {model.kind}")
-    arpa.write(model, out)
-    largest = model.table.difference(arpa.read(out).table)
+    with progress(_WRITE, unit=None):
+        arpa.write(model, out)
+    with progress(_COMPARE, unit=None):
+        largest = model.table.difference(arpa.read(out).table)
     _warn_of_splitter(model, out, "arpa")
     return Conversion(out, "arpa", out.stat().st_size, [out.name], largest, str(model.source))
 
@@ -129,18 +134,22 @@ def _to_vectors(model: Encoder, out: Path) -> Conversion:
     if model.kind == "fasttext":
         log.warning("%s has the words only: other programs cannot compute vectors from our subwords", out)
     vectors = static_vectors(model)
-    write_vectors(vectors, out, **form)
-    largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
+    with progress(_WRITE, unit=None):
+        write_vectors(vectors, out, **form)
+    with progress(_COMPARE, unit=None):
+        largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
     _warn_of_splitter(model, out, "vectors")
     return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source))
 
 
 def _to_onnx(model: Encoder, out: Path, precision: str) -> Conversion:
-    onnx_files.write(model, out, int8=precision == "int8")
+    with progress(_WRITE, unit=None):
+        onnx_files.write(model, out, int8=precision == "int8")
     from polyseme.formats.onnx_runtime import OnnxElmo
 
-    pairs = zip(model.embed(SENTENCES), OnnxElmo(out).embed(SENTENCES), strict=True)
-    largest = max(float(np.abs(one - other).max(initial=0.0)) for one, other in pairs)
+    with progress(_COMPARE, unit=None):
+        pairs = zip(model.embed(SENTENCES), OnnxElmo(out).embed(SENTENCES), strict=True)
+        largest = max(float(np.abs(one - other).max(initial=0.0)) for one, other in pairs)
     return _of_folder(model, out, "onnx", precision, largest)
 
 
@@ -157,13 +166,15 @@ def _to_folder(model: Any, out: Path, target: Target, precision: str) -> Convers
     if target == "bilm" and "bilm" not in model.export_formats:
         raise PolysemeError(f"{arg('to', 'bilm')} applies only to ELMo models; {model.source} is of kind {model.kind}")
     (out / REFERENCE).unlink(missing_ok=True)  # it would be of another model
-    if target == "bilm":
-        bilm.write(model, out)
-    else:
-        model.save_pretrained(out, precision=precision)
-    written: Any = load(out)
-    ngrams = "arpa" in model.export_formats  # whose tables are compared instead of vectors
-    largest = model.table.difference(written.table) if ngrams else difference(model, written)
+    with progress(_WRITE, unit=None):
+        if target == "bilm":
+            bilm.write(model, out)
+        else:
+            model.save_pretrained(out, precision=precision)
+    with progress(_COMPARE, unit=None):
+        written: Any = load(out)
+        ngrams = "arpa" in model.export_formats  # whose tables are compared instead of vectors
+        largest = model.table.difference(written.table) if ngrams else difference(model, written)
     if not math.isfinite(largest):
         fp32 = arg("precision", "fp32")
         cause = f"; its numbers may be too large for fp16: try {fp32}" if precision == "fp16" else ""

@@ -2,7 +2,8 @@
 
 The data is divided into folds, stratified and grouped as held-out data is (`polyseme.tasks.splits`). For each fold a network is
 trained on the others, less a tenth by which the best network is chosen, and tested on the fold. A fold that is finished is not
-trained again: the same call resumes. Layers of frozen encoders are computed once for all folds.
+trained again: the same call resumes. Layers of frozen encoders are computed once for all folds. In the end each network
+predicts its fold: `OUT/predictions.jsonl` has all examples in the order of the data.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polyseme.base.display import columns, count, html_table
+from polyseme.base.display import columns, count, html_table, json_text
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import report
@@ -32,7 +33,7 @@ from polyseme.studies.train import Encoders, Notify, TaskJob
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.fit import RESULT, SCORE_COUNTS, RunDisplay, Splits
 from polyseme.tasks.folder import load
-from polyseme.tasks.folder_check import FOLDS, check_out_of_folds
+from polyseme.tasks.folder_check import FOLDS, PREDICTIONS, check_out_of_folds
 from polyseme.tasks.registry import task_class
 from polyseme.tasks.splits import split_plan
 from polyseme.tasks.training_report import baseline_scores
@@ -61,6 +62,11 @@ class CrossValidation:
     """The signal that interrupted the training."""
 
     @property
+    def predictions(self) -> Path | None:
+        """The file with the predictions for all examples, as JSON lines; None: the training was interrupted."""
+        return None if self.stopped_by is not None else self.out / PREDICTIONS
+
+    @property
     def mean(self) -> Scores:
         """The mean over folds."""
         return _mean(self.folds)
@@ -83,6 +89,7 @@ class CrossValidation:
             "pooled": self.pooled,
             "fold_scores": self.folds,
             "baselines": {name: _mean(several) for name, several in self.baselines.items()},
+            "predictions": None if self.predictions is None else str(self.predictions),
             "seconds": round(self.seconds, 1),
         }
 
@@ -90,7 +97,9 @@ class CrossValidation:
         head = f"{self.out}: {self.task}, {count(len(self.folds), 'fold')}, {self.seconds:,.0f} s"
         if self.stopped_by is not None:
             head += ", stopped: the same command continues"
-        return "\n".join([head, columns(self._rows(), indent=0, right=range(1, 20)), self.verdict()] if self.folds else [head])
+        lines = [columns(self._rows(), indent=0, right=range(1, 20)), self.verdict()] if self.folds else []
+        lines += [] if self.predictions is None else [f"predictions for all examples: {self.predictions}"]
+        return "\n".join([head, *lines])
 
     def verdict(self) -> str:
         """Return the mean and the standard deviation of the main metric over folds, beside the means of the baselines."""
@@ -122,8 +131,16 @@ def _shown(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
+@dataclass(frozen=True)
+class _Fold(Splits):
+    """The examples of a fold, and where its test data is."""
+
+    numbers: Sequence[int] = ()
+    """Of the test data in all data, from 0."""
+
+
 def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool = False, notify: Notify) -> CrossValidation:
-    """Train and test a task on each fold of its data; `OUT/fold-1`, ... have the networks, `OUT/result.json` the scores."""
+    """Train and test a task on each fold of its data; `OUT/fold-1`, ... have the networks, `OUT` scores and predictions."""
     if folds < 2:
         raise UsageError(f"{arg('folds', folds)} is too few: give 2 or more")
     if given := [name for name in ("dev", "test") if getattr(job.files, name) is not None]:
@@ -140,6 +157,8 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
     for number, data in enumerate(splits, 1):
         folder = out / f"fold-{number}"
         if not (folder / RESULT).exists():
+            if run.is_main_process:
+                (out / PREDICTIONS).unlink(missing_ok=True)  # of a network that is no longer there
             display: RunDisplay = "summary" if is_first else "none"  # the settings of all folds are the same
             fold = dataclasses.replace(job, out=folder, data=data, cache=cache, display=display)
             told = notify if is_first else _log.debug
@@ -149,7 +168,7 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
         results.append(read_json(folder / RESULT))
         if run.is_main_process:
             report(fold_line(number, folds, results[-1]))
-    pooled = {} if stopped is not None else _pooled(job, out, splits, Path(cache), run)
+    pooled = {} if stopped is not None else _pool(job, out, splits, Path(cache), run)
     result = _result(out, results, pooled, stopped)
     if stopped is None and run.is_main_process:
         write_text(out / RESULT, json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n")
@@ -175,7 +194,7 @@ def fold_line(number: int, folds: int, result: Mapping[str, Any]) -> str:
     return f"fold {number} of {folds}: {', '.join([score, *others, *notes, time])}"
 
 
-def _splits(job: TaskJob, config: TaskConfig, folds: int, seed: int, notify: Notify) -> list[Splits]:
+def _splits(job: TaskJob, config: TaskConfig, folds: int, seed: int, notify: Notify) -> list[_Fold]:
     """Return the examples of each fold: training, dev and test data."""
     task = task_class(job.task)
     examples, scored = job.read_training_data(config, notify)
@@ -190,7 +209,7 @@ def _splits(job: TaskJob, config: TaskConfig, folds: int, seed: int, notify: Not
         test, dev = [scored[number] for number in fold], [rest[number] for number in held]
         train = [rest[number] for number in kept] if scored is examples else job.without(examples, [*dev, *test])
         name = str(job.files.train)
-        found.append(Splits(train, dev, test, {"dev": name, "test": name}, texts=[*examples, *scored]))
+        found.append(_Fold(train, dev, test, {"dev": name, "test": name}, texts=[*examples, *scored], numbers=fold))
     return found
 
 
@@ -227,21 +246,37 @@ def _check(out: Path, stamp: dict[str, Any]) -> None:
         raise PolysemeError(f"{out} {what}: give the old ones to continue it, or choose another folder")
 
 
-def _pooled(job: TaskJob, out: Path, splits: Sequence[Splits], cache: Path, run: Run) -> Scores:
-    """Return the scores over all examples: from counts if there are any, else from the predictions of each network."""
-    paths = [out / f"fold-{number}" for number in range(1, len(splits) + 1)]
-    if all((path / SCORE_COUNTS).exists() for path in paths):
-        sums = sum(np.load(path / SCORE_COUNTS).sum(0) for path in paths)
-        main = str(read_json(paths[0] / RESULT)["main"])
-        return {main: float(task_class(job.task).score_from_counts(np.asarray(sums)))}
+def _pool(job: TaskJob, out: Path, folds: Sequence[_Fold], cache: Path, run: Run) -> Scores:
+    """Write the predictions for all examples, unless they are there; return the scores over all examples.
+
+    The scores are from counts if there are any, else from the predictions.
+    """
+    paths = [out / f"fold-{number}" for number in range(1, len(folds) + 1)]
+    has_counts = all((path / SCORE_COUNTS).exists() for path in paths)
+    scores = {} if has_counts and (out / PREDICTIONS).exists() else _predict(job, paths, folds, cache, run)
+    if not has_counts:
+        return scores
+    sums = sum(np.load(path / SCORE_COUNTS).sum(0) for path in paths)
+    main = str(read_json(paths[0] / RESULT)["main"])
+    return {main: float(task_class(job.task).score_from_counts(np.asarray(sums)))}
+
+
+def _predict(job: TaskJob, paths: Sequence[Path], folds: Sequence[_Fold], cache: Path, run: Run) -> Scores:
+    """Predict each fold with its network, write the predictions in the order of the data, and return their scores."""
     examples: list[Any] = []
     outputs: list[Any] = []
-    for path, split in zip(paths, splits, strict=True):
-        task = load(path, device=run.device)
-        data = task.data(split.test or ())
+    rows: dict[int, dict[str, Any]] = {}
+    for fold, (path, split) in enumerate(zip(paths, folds, strict=True), 1):
+        task, test = load(path, device=run.device), split.test or ()
+        data = task.data(test)
         data.cache(task.features, cache, superset=task.data(split.texts or ()))
-        outputs += task.predict_data(data)
-        examples += split.test or ()
+        found = task.predict_data(data)
+        for number, example, output in zip(split.numbers, test, found, strict=True):
+            rows[number] = {"fold": fold, **task.example_json(example, output, Path(job.files.train).name)}
+        examples += test
+        outputs += found
+    if run.is_main_process:
+        write_text(paths[0].with_name(PREDICTIONS), "".join(f"{json_text(rows[number])}\n" for number in sorted(rows)))
     return task.score(examples, outputs)
 
 

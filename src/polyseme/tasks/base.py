@@ -344,6 +344,13 @@ class Task(Learner):
         is_data = dataclasses.is_dataclass(prediction) and not isinstance(prediction, type)
         return {"text": line, **(dataclasses.asdict(prediction) if is_data else {"answer": prediction})}
 
+    def example_json(self, example: Any, output: Any, path: str | Path) -> dict[str, Any]:
+        """Return the output for an example of a file as JSON values, after `where` the example is and its right answer, `truth`.
+
+        The default is the output alone.
+        """
+        return self.prediction_json("", output)
+
     # ---- error analysis
 
     def error_report(self, path: str | Path, *, errors: int = 10) -> ErrorReport:

@@ -158,6 +158,10 @@ class Choices(SequenceTask):
             examples.append(ChoiceQuestion(question, choices, context=as_text(each[2]) if len(each) == 3 else None))
         return Predictions(self.predict_data(self.data(examples)))
 
+    def example_json(self, example: ChoiceQuestion, output: ChoicePrediction, path: str | Path) -> dict[str, Any]:
+        gold = {"where": location(path, example.where), "truth": joined(example.choices[_gold([example])[0]])}
+        return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.choices))))}
+
     # ---- lines of `polyseme predict`
 
     def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:

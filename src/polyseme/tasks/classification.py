@@ -221,6 +221,10 @@ class Classification(WideTask):
         """Predict the label of each text, with the probabilities of all labels; a string is split into words."""
         return Predictions(self.predict_data(self.data([LabelledText(as_text(text)) for text in check_texts(texts)])))
 
+    def example_json(self, example: LabelledText, output: LabelPrediction, path: str | Path) -> dict[str, Any]:
+        gold = {"where": location(path, example.where), "truth": example.label}
+        return {**gold, **output.to_json(joined(example.text))}
+
     # ---- error analysis
 
     def confusion_matrix(self, examples: Sequence[LabelledText], outputs: Sequence[LabelPrediction]) -> Confusion:

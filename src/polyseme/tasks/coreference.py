@@ -336,6 +336,10 @@ class Coreference(Task):
         assert self.config.sentence_splitter is not None
         return [each.split() for each in SentenceSplitter(self.config.sentence_splitter)(line)]
 
+    def example_json(self, example: CoreferenceDocument, output: Clusters, path: str | Path) -> dict[str, Any]:
+        gold = {"where": location(path, example.where), "truth": self._counted(example.clusters)}
+        return {**gold, **_prediction(example, None, output).to_json()}
+
     # ---- error analysis
 
     def example_errors(

@@ -12,6 +12,8 @@ HEAD = "task.json"
 """Of a trained task: what it is."""
 FOLDS = "folds.json"
 """Of a cross-validation: how its data is divided."""
+PREDICTIONS = "predictions.jsonl"
+"""Of a cross-validation: the predictions for all examples, each by the network that was not trained on it."""
 _MODEL = "config.json"
 _TRAINS = "`polyseme train` trains one on labelled data"
 
@@ -59,11 +61,14 @@ def check_out(out: Path) -> None:
 
 
 def check_out_of_folds(out: Path) -> None:
-    """Refuse a folder for a cross-validation that is a file, or has a trained task."""
+    """Refuse a folder for a cross-validation that is a file, or has a trained task or predictions, which would be lost."""
     check_out_folder(out)
     if is_task(out) or (out / "run").is_dir():
         what = "a trained task" if is_task(out) else "a run that was begun"
         raise UsageError(f"{out} has {what}: choose another folder for {arg('folds')}")
+    if (out / PREDICTIONS).exists() and not has_folds(out):
+        what = f"has {PREDICTIONS}, which a cross-validation would overwrite"
+        raise UsageError(f"{out} {what}: choose another folder for {arg('folds')}, or move the file")
 
 
 def _model(name: str) -> str:

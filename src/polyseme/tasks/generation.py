@@ -327,6 +327,10 @@ class Generation(Task):
         finally:
             self.decoding = default
 
+    def example_json(self, example: TextPair, output: GeneratedText, path: str | Path) -> dict[str, Any]:
+        gold = {"where": location(path, example.where), "truth": _references([example])[0]}
+        return {**gold, **output.to_json(joined(example.source))}
+
     def example_errors(
         self, examples: Sequence[TextPair], outputs: Sequence[GeneratedText], path: str | Path
     ) -> Iterator[ExampleError]:

@@ -297,6 +297,11 @@ class Pairs(WideTask, SentencePairTask):
             examples.append(LabelledPair(as_text(pair[0]), as_text(pair[1])))
         return Predictions(self.predict_data(self.data(examples)))
 
+    def example_json(self, example: LabelledPair, output: PairPrediction, path: str | Path) -> dict[str, Any]:
+        gold = float(str(example.label)) if isinstance(output, ScorePrediction) else example.label
+        text = f"{joined(example.first)}\t{joined(example.second)}"
+        return {"where": location(path, example.where), "truth": gold, **output.to_json(text)}
+
     # ---- error analysis
 
     def confusion_matrix(self, examples: Sequence[LabelledPair], outputs: Sequence[PairPrediction]) -> Confusion | None:

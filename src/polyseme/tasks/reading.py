@@ -32,7 +32,7 @@ from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores, Bidaf, best_spans, shared_log_total
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskBatch, as_text, as_words, to_words
+from polyseme.tasks.base import TaskBatch, as_text, as_words, joined, to_words
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
@@ -292,6 +292,10 @@ class Reading(SentencePairTask):
         question, paragraph = super().parse_line(line, where, split_on_spaces=split_on_spaces)
         return question, [paragraph]
 
+    def example_json(self, example: ReadingQuestion, output: Answer, path: str | Path) -> dict[str, Any]:
+        gold = {"where": _location(example, path), "truth": list(_gold([example])[0])}
+        return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.paragraphs))))}
+
     # ---- error analysis
 
     def confusion_matrix(self, examples: Sequence[ReadingQuestion], outputs: Sequence[Answer]) -> Confusion | None:
@@ -307,10 +311,10 @@ class Reading(SentencePairTask):
         for example, gold, output in zip(examples, _gold(examples), outputs, strict=True):
             lacking = 1.0 - answer_f1(output.text, gold, self.rules)
             if lacking > 0:
-                where = location(path, example.where) + (f" ({example.id})" if example.id else "")
                 right = " / ".join(dict.fromkeys(map(_one_line, gold))) or NO_ANSWER
                 given = _one_line(output.text) or NO_ANSWER
-                yield ExampleError.single(where, _one_line(example.text), right, given, lacking, probability=output.score)
+                where, question = _location(example, path), _one_line(example.text)
+                yield ExampleError.single(where, question, right, given, lacking, probability=output.score)
 
     @classmethod
     def unknown_labels(
@@ -335,6 +339,10 @@ def _warn(path: str | Path, found: SquadData, lost: int, training: bool) -> None
             _log.warning("%s: %d of %d answers %s (%s)", path, len(some), found.answers, what, first)
     if lost and training:
         _log.warning("%s: skipped %d of %d questions, without an answer to train on", path, lost, len(found.questions))
+
+
+def _location(example: ReadingQuestion, path: str | Path) -> str:
+    return location(path, example.where) + (f" ({example.id})" if example.id else "")
 
 
 def _one_line(text: str) -> str:

@@ -210,6 +210,10 @@ class Roles(Task):
             raise FormatError(where, f"has no word {max(positions)}: its words are {' '.join(words)!r}, counted from 0")
         return words, positions
 
+    def example_json(self, example: RoleExample, output: list[str], path: str | Path) -> dict[str, Any]:
+        found = SentenceRoles(example.words, [Predicate(example.predicate, output)])
+        return {"where": _location(example, path), "truth": example.tags, **found.to_json()}
+
     # ---- error analysis
 
     def confusion_matrix(self, examples: Sequence[RoleExample], outputs: Sequence[list[str]]) -> Confusion | None:
@@ -227,8 +231,7 @@ class Roles(Task):
             errors = [PredictionError(_argument_text(words, parts), *pair) for parts, pair in aligned if pair[0] != pair[1]]
             if errors:
                 marked = [*words[:at], f"[{words[at]}]", *words[at + 1 :]]
-                where = location(path, example.lines[at] if example.lines else None)
-                yield ExampleError(where, " ".join(marked), errors, len(errors))
+                yield ExampleError(_location(example, path), " ".join(marked), errors, len(errors))
 
     @classmethod
     def unknown_labels(
@@ -269,6 +272,10 @@ def _position(given: Any) -> int:
     if position is None:
         raise UsageError(f"got {given!r} as the position of a predicate; expected a whole number, from 0: ('Ann saw Bob', [1])")
     return position
+
+
+def _location(example: RoleExample, path: str | Path) -> str:
+    return location(path, example.lines[example.predicate] if example.lines else None)
 
 
 def _argument_text(words: Sequence[str], parts: Parts) -> str:

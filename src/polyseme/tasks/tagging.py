@@ -256,6 +256,10 @@ class Tagging(Task):
         last = self.with_context(self._untagged(inputs), self.config)[-1]
         return len(inputs) - len(document_of(last.words))
 
+    def example_json(self, example: TaggedSentence, output: list[str], path: str | Path) -> dict[str, Any]:
+        tagged = TaggedText(example.words, output, marks_spans=self.scheme != "plain")
+        return {"where": _location(example, path), "truth": example.tags, **tagged.to_json()}
+
     # ---- error analysis
 
     def confusion_matrix(self, examples: Sequence[TaggedSentence], outputs: Sequence[list[str]]) -> Confusion | None:
@@ -276,8 +280,7 @@ class Tagging(Task):
                 PredictionError(" ".join(example.words[slice(*span)]), *pair) for span, pair in aligned if pair[0] != pair[1]
             ]
             if errors:
-                where = location(path, example.lines[0] if example.lines else None)
-                yield ExampleError(where, " ".join(example.words), errors, len(errors))
+                yield ExampleError(_location(example, path), " ".join(example.words), errors, len(errors))
 
     def _aligned(self, gold: Sequence[str], tags: Sequence[str]) -> dict[tuple[int, int], tuple[str, str]]:
         """The gold and the predicted tag of each word, or type of each span, by its begin and end."""
@@ -293,3 +296,7 @@ class Tagging(Task):
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in tag_locations(example.tags, example.lines, path))
         return find_unknown_labels(tags, labels) if config.scheme == "plain" else unknown_span_types(tags, labels)
+
+
+def _location(example: TaggedSentence, path: str | Path) -> str:
+    return location(path, example.lines[0] if example.lines else None)

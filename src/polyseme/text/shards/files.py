@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -83,7 +84,7 @@ def build_once(target: Path, ready: Callable[[], Built | None], write: Callable[
     """
     result = ready()
     if result is None:
-        with lock_target(target):
+        with _remove_new_folders(target.parent), lock_target(target):
             result = ready()
             if result is None:
                 with _new_folder(target, ready) as part:
@@ -92,6 +93,19 @@ def build_once(target: Path, ready: Callable[[], Built | None], write: Callable[
     if result is None:
         raise FormatError(target, "is incomplete although it was just written; remove it and try again")
     return result
+
+
+@contextlib.contextmanager
+def _remove_new_folders(folder: Path) -> Iterator[None]:
+    """Remove `folder` and its parents at an error, as far as they were not there before and hold nothing."""
+    new = list(itertools.takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # not empty: another process writes there
+            for each in new:
+                each.rmdir()
+        raise
 
 
 def lock_target(target: Path) -> contextlib.AbstractContextManager[bool]:
