@@ -33,7 +33,7 @@ SAME = [LabelledText("x", label) for label in "aab"]
 EASY = [LabelledText(text, label) for text, label in (("good", "a"), ("bad", "b"), ("good", "a"), ("bad", "b"))]
 
 
-def trained(out: Path, data: list[LabelledText], epochs: int = 10, *, accept_changes: bool = False) -> FitResult:
+def trained(out: Path, data: list[LabelledText], epochs: int = 50, *, accept_changes: bool = False) -> FitResult:
     fitting = FitConfig(epochs=epochs, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
     builder = TaskBuilder(Classification, ClassificationConfig(hidden_size=4, features=FEATURES, dropout=0.0))
     return fit(builder, Splits(data, data), out, fitting, Run(seed=1), accept_changes=accept_changes)

@@ -22,7 +22,7 @@ from polyseme.training.checkpoint import CheckpointManager
 from polyseme.training.trainer import TrainOutput
 
 MAX_RESTARTS = 2
-MIN_STEPS = 10
+MIN_STEPS = 50
 """A shorter run has not collapsed: it has hardly begun to learn."""
 FACTOR = 0.25
 """Of the learning rate, for each restart."""
