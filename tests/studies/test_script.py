@@ -76,6 +76,19 @@ def test_texts_that_are_split_keep_any_splitter(tmp_path):
     assert script.splitter(None, [], print) is None and script.default_encoder(FROZEN, print) == "zh"
 
 
+def test_texts_of_which_some_are_split_are_split_as_for_zh(tmp_path):
+    path, told = tmp_path / "data.tsv", []
+    path.write_text("text\tlabel\n" + f"{CHINESE}\tgood\n{' '.join(CHINESE)}\tbad\n" * 20)
+    script = DataScript.of(task_class("classification"), task_class("classification").read(path, FROZEN))
+    assert script.splitter(None, [], told.append)(CHINESE)[:4] == ["我们", "昨天", "在", "北京"]
+    assert told == [
+        "20 of 40 Chinese texts have no spaces between words, and the others have: "
+        "better remove these spaces, or split all texts alike"
+    ]
+    assert script.splitter(None, [load("zh")], told.append) is None and len(told) == 2
+    assert script.splitter(get_splitter("characters"), [], pytest.fail).name == "characters"
+
+
 def test_english_for_chinese_is_refused_before_training(tmp_path):
     job = {"task": "ner", "files": DataFiles(by_characters(tmp_path)), "out": tmp_path / "run"}
     with pytest.raises(UsageError, match="en is an English model"):

@@ -25,6 +25,8 @@ from polyseme.text.words import Splitter, get_splitter
 Notify = Callable[[str], None]
 _SHIPPED = ("en", "zh")
 _EXAMPLES = 2000  # that are looked at
+_CLAUSE = 8  # letters: a Chinese text that long has more than one word
+_MIXED = 0.05  # of the texts of Chinese that is split into words, for those that are not to matter
 _WORD_SPLITTERS = ("unigram", "chinese")  # of encoders whose words contain characters
 
 
@@ -49,6 +51,8 @@ class DataScript:
     """Whether it has texts that are still to be split into words."""
     single_characters: bool
     """Whether its words are given, and are single Chinese characters."""
+    mixed: tuple[int, int] | None = None
+    """Of Chinese texts of which some are split into words and some are not: how many are not, and of how many."""
 
     @classmethod
     def of(cls, task: type[Task], examples: Sequence[Any]) -> DataScript:
@@ -59,7 +63,9 @@ class DataScript:
             texts = task.example_texts(example, splitter)
             given += texts if len(splitter.texts) == before else []
         lines: Iterator[str] = itertools.chain(splitter.texts, map(" ".join, given))
-        return cls(ScriptProfile.of_lines(lines), bool(splitter.texts), not splitter.texts and are_single_characters(given))
+        profile, raw = ScriptProfile.of_lines(lines), bool(splitter.texts)
+        mixed = _mixed(splitter.texts) if profile.is_chinese and profile.is_split else None
+        return cls(profile, raw, not raw and are_single_characters(given), mixed)
 
     def default_encoder(self, config: TaskConfig, notify: Notify) -> str:
         """The name of the encoder where none is given."""
@@ -99,6 +105,12 @@ class DataScript:
         if self.single_characters:
             notify(f"the data is split into single characters, and so are new texts: {arg('splitter', 'characters')}")
             return get_splitter("characters")
+        if self.mixed is not None:
+            unsplit, texts = self.mixed
+            what = f"{unsplit:,} of {texts:,} Chinese texts have no spaces between words, and the others have"
+            notify(f"{what}: better remove these spaces, or split all texts alike")
+            if not contextual or contextual[0].splitter.name == "whitespace":
+                return chinese_splitter()
         words_are_given = self.profile.is_chinese and not self.raw
         if (self._unsplit or words_are_given) and (not contextual or contextual[0].splitter.name == "whitespace"):
             which = "new texts" if words_are_given else "its texts"
@@ -127,6 +139,13 @@ class DataScript:
     @property
     def _unsplit(self) -> bool:
         return self.raw and self.profile.needs_chinese_splitter
+
+
+def _mixed(texts: Sequence[str]) -> tuple[int, int] | None:
+    """How many of some Chinese texts are not split into words, and of how many; None: hardly any."""
+    profiles = [each for each in map(ScriptProfile.of, texts) if each.is_chinese and each.letters >= _CLAUSE]
+    unsplit = sum(each.separated == 0 for each in profiles)
+    return (unsplit, len(profiles)) if unsplit > _MIXED * len(profiles) else None
 
 
 def _is_english(encoder: Encoder) -> bool:
