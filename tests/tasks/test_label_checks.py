@@ -10,6 +10,7 @@ from polyseme.tasks.label_checks import combined_problems, label_problems, numbe
 from polyseme.tasks.leakage import leaked_examples
 from polyseme.tasks.registry import configure_task
 from polyseme.tasks.tagging import Tagging
+from polyseme.text.labelled.conll import TaggedSentence
 from tests.cli.labelled import TINY
 
 
@@ -153,3 +154,20 @@ def test_a_file_with_labels_of_its_own_is_refused(tmp_path):
 def test_a_class_named_none_is_reported():
     found = label_problems(["x", "y", "z", "u"], ["a", "b", "None", "None"])
     assert found[-1] == "'None' is read as a class (2 examples); if it means that there is no label, leave the cells empty"
+
+
+def test_types_of_spans_that_differ_only_in_case_are_one(tmp_path):
+    train, other = tmp_path / "train.conll", tmp_path / "other.conll"
+    train.write_text("Ann B-PER\nsaw O\nRome B-LOC\n\n" * 8 + "Bob B-Per\nran O\n\n")
+    other.write_text("Ann B-per\nleft O\nRome B-loc\n")
+    heard, (config, _) = [], configure_task("tagging", {})
+    data = module.TaskJob("tagging", module.DataFiles(train, other), "run", "none")._read(config, 0, heard.append)
+    assert f"{train}: labels that differ only in case or blanks are one: 'Per' are read as 'PER'" in heard
+    assert (
+        f"{other}: labels that differ only in case or blanks are one: 'loc' are read as 'LOC'; 'per' are read as 'PER'" in heard
+    )
+    assert data.train[-1].tags == ["B-PER", "O"] and data.dev[0].tags == ["B-PER", "O", "B-LOC"]
+    found, _ = Tagging.merge_labels(data.dev, config, ["O", "S-Per", "B-loc"])
+    assert found[0].tags == ["B-Per", "O", "B-loc"]
+    plain = [TaggedSentence(["so", "So"], ["a", "A"])]
+    assert Tagging.merge_labels(plain, config, ["a"]) == (plain, {})

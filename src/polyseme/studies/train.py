@@ -172,7 +172,7 @@ class TaskJob:
     def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""
         task = task_class(self.task)
-        known = sorted({label for example in train if (label := getattr(example, "label", None)) is not None})
+        known = sorted({label for example in train for label in _labels(example) if label is not None})
         examples, merged = task.merge_labels(task.read(path, config), config, known)
         for message in spelling_messages(merged):
             notify(f"{path}: {message}")
@@ -219,6 +219,11 @@ class TaskJob:
         """Return the examples from other lines of the file than those that are held out."""
         lines = {example.where for example in held}
         return [example for example in examples if example.where not in lines]
+
+
+def _labels(example: Any) -> Sequence[str | None]:
+    """The label of a text, or the tags of a sentence."""
+    return example.tags if hasattr(example, "tags") else [getattr(example, "label", None)]
 
 
 def _has_other_labels(examples: Sequence[Any], known: Sequence[str]) -> bool:

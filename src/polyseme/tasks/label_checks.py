@@ -34,20 +34,22 @@ def merge_spellings(
     `known`: labels that are, and that others are matched with. `strict`: change nothing.
     """
     counts = Counter(example.label for example in examples if example.label is not None)
-    names = {} if strict else _names(counts, known)
+    names = {} if strict else merged_names(counts, known)
     if not names:
         return list(examples), {}
     changed = [dataclasses.replace(each, label=names[each.label]) if each.label in names else each for each in examples]
     return changed, names
 
 
-def _names(counts: Counter[str], known: Sequence[str] | None) -> dict[str, str]:
-    """Return the new name of each label that has one.
+def merged_names(counts: Counter[str], known: Sequence[str] | None) -> dict[str, str]:
+    """Return the new name of each label that has one; see `merge_spellings`.
 
-    >>> _names(Counter({"neg": 5, "Neg": 2, "pos": 4}), None), _names(Counter({"POS": 1, "x": 1}), ["pos", "neg"])
+    >>> merged_names(Counter({"neg": 5, "Neg": 2, "pos": 4}), None), merged_names(Counter({"POS": 1, "x": 1}), ["pos", "neg"])
     ({'Neg': 'neg'}, {'POS': 'pos'})
-    >>> _names(Counter({"1.0": 5, "1": 2, "0.5": 4}), None), _names(Counter({"1": 1, "pos": 1}), ["1.0", "__label__pos"])
-    ({'1.0': '1'}, {'1': '1.0', 'pos': '__label__pos'})
+    >>> merged_names(Counter({"1.0": 5, "1": 2, "0.5": 4}), None)
+    {'1.0': '1'}
+    >>> merged_names(Counter({"1": 1, "pos": 1}), ["1.0", "__label__pos"])
+    {'1': '1.0', 'pos': '__label__pos'}
     """
     order = known if known is not None else sorted(counts, key=lambda each: (bool(_WHOLE.fullmatch(each)), -counts[each], each))
     kept: dict[str, str] = {}

@@ -26,7 +26,7 @@ from polyseme.base.errors import FormatError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.classes import Confusion, confusion
-from polyseme.metrics.spans import span_scores, span_statistics, spans
+from polyseme.metrics.spans import are_span_tags, span_scores, span_statistics, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.dropout import Dropout
 from polyseme.nn.stacked_bilstm import StackedBiLstm
@@ -46,6 +46,7 @@ from polyseme.tasks.error_analysis import (
     unknown_span_types,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.label_checks import merged_names
 from polyseme.tasks.predictions import Predictions, TaggedText
 from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_repair import repair_tags
@@ -115,6 +116,23 @@ class Tagging(Task):
         if config.document_context and len(sentences) > 1 and sentences[-1].document == 0:
             _log.warning("%s does not mark documents (-DOCSTART-, # newdoc): all of it is read as one", path)
         return sentences
+
+    @classmethod
+    def merge_labels(
+        cls, examples: Sequence[TaggedSentence], config: TaskConfig, known: Sequence[str] | None = None
+    ) -> tuple[list[TaggedSentence], dict[str, str]]:
+        """Types of spans; plain tags stay as they are."""
+        counts = Counter(tag for example in examples for tag in example.tags)
+        if config.strict or not are_span_tags(counts):
+            return list(examples), {}
+        types: Counter[str] = Counter()
+        for tag, times in counts.items():
+            types[tag[2:]] += times
+        names = merged_names(types, None if known is None else sorted({tag[2:] for tag in known}))
+        changed = {tag: tag[:2] + names[tag[2:]] for tag in counts if tag[2:] in names}
+        if not changed:
+            return list(examples), {}
+        return [replace(each, tags=[changed.get(tag, tag) for tag in each.tags]) for each in examples], names
 
     @classmethod
     def data_problems(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:
