@@ -213,6 +213,10 @@ def test_folders_that_hold_something_else_are_refused_before_any_work(run, model
     for verb in (("predict", out, "a"), ("evaluate", out, files / "texts.tsv")):
         said = one_sentence(run(*verb))
         assert "has the scores of a cross-validation with 2 folds, and no model of its own" in said and "folds/fold-1" in said
+    for name in ("result.json", "fold-2/result.json"):
+        (out / name).unlink()
+    said = one_sentence(run("predict", out, "a"))
+    assert "has a cross-validation that is not finished, 1 of 2 folds, which the same command continues: use the" in said
     for more in ((), ("--folds", "2")):
         said = one_sentence(run(*command, *more, "--out", files / "texts.tsv"), 2)
         assert said.endswith(f"--out {files}/texts.tsv is a file; give a folder\n")

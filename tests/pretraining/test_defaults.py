@@ -1,5 +1,6 @@
 """Settings that fit the text and the time, those of resumed runs, and counted models beside the perplexity."""
 
+import dataclasses
 import json
 import math
 
@@ -70,6 +71,10 @@ def test_verdicts():
     assert near_unigrams.startswith("hardly usable: 2 times the perplexity of 3-grams (3-gram 51.0, unigram 101.0)")
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})
     assert few.startswith("perhaps usable: better") and "only 12 held-out words" in few
+    third = dataclasses.replace(counted, known=0.64).verdict({"perplexity": 40})
+    assert third.startswith("hardly usable: ") and "; 36 % of the held-out words are outside the vocabulary" in third
+    some = dataclasses.replace(counted, known=0.8).verdict({"perplexity": 40})
+    assert some.startswith("usable: ") and "; 20 % of the held-out words are outside" in some
     unknown = Baselines(500.0, 100.0, words=4000, known=0.2).verdict({"perplexity": 80})
     assert (
         unknown.startswith("perhaps not usable: only 20 % of the 4,000 held-out words")

@@ -27,6 +27,10 @@ USABLE = 2.0
 """Times the perplexity of 3-grams, at most, for a model to be usable."""
 FEW_WORDS = 1000
 """Held-out words that tell little."""
+FEW_UNKNOWN = 0.85
+"""Share of known words below which it is told: a low perplexity is easy where the unknown word is often right."""
+MOSTLY_KNOWN = 0.7
+"""Share of known words, at least, for a model to be usable."""
 _UNKNOWN = SPECIAL_TOKENS.index("<UNK>")
 
 
@@ -67,12 +71,14 @@ class Baselines:
         if self.known < 0.5:
             seen = f"{100 * self.known:.0f} % of the {self.words:,} held-out words occur in the training text ({beside})"
             return f"perhaps not usable: only {seen}; give more text, or a {arg('splitter')} that finds its words"
+        if self.known < FEW_UNKNOWN:
+            beside += f"; {100 * (1 - self.known):.0f} % of the held-out words are outside the vocabulary or the training text"
         few = self.words < FEW_WORDS
         beside, perhaps = f"{beside}; only {self.words:,} held-out words" if few else beside, "perhaps " if few else ""
         if perplexity >= self.unigram:
             return f"{perhaps}not usable: no better than the frequencies of words ({beside}); give more time or more text"
         times = f"{two_digits(ratio)} times the perplexity of 3-grams ({beside})"
-        if ratio > USABLE or perplexity > halfway:
+        if ratio > USABLE or perplexity > halfway or self.known < MOSTLY_KNOWN:
             return f"{perhaps}hardly usable: {times}; give more time or more text"
         if ratio >= 1:
             return f"{perhaps}usable for a first try: {times}; more time or text helps"

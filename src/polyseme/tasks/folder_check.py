@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
+from polyseme.base.files import read_json
 from polyseme.base.out_paths import check_out_folder
 from polyseme.encoders.shipped import DISTRIBUTED, NAMES, is_shipped
 
@@ -15,6 +16,7 @@ FOLDS = "folds.json"
 PREDICTIONS = "predictions.jsonl"
 """Of a cross-validation: the predictions for all examples, each by the network that was not trained on it."""
 _MODEL = "config.json"
+_RESULT = "result.json"  # of a finished fold, and of all
 _TRAINS = "`polyseme train` trains one on labelled data"
 
 
@@ -81,4 +83,7 @@ def _folds(folder: Path) -> str:
     trained = [each for each in folds if is_task(each)]
     use = f"use the network of one fold ({trained[0]}), or " if trained else ""
     what = f"has the scores of a cross-validation with {len(folds)} folds, and no model of its own"
+    if not (folder / _RESULT).is_file():
+        done, all_folds = sum((each / _RESULT).is_file() for each in folds), read_json(folder / FOLDS).get("folds")
+        what = f"has a cross-validation that is not finished, {done} of {all_folds} folds, which the same command continues"
     return f"{what}: {use}train without {arg('folds')} into another folder"
