@@ -85,10 +85,8 @@ class TaskJob:
         notify = notify if run.is_main_process else _log.debug
         recorded = recorded_configs(self.task, out)
         options, config, fitting = self.configured(recorded)
-        if self.data is None and recorded == {
-            "task": config,
-            "fit": fitting,
-        }:  # no fold; other settings are refused or reported when it is resumed
+        same = recorded == {"task": config, "fit": fitting}  # other settings are refused or reported when it is resumed
+        if same and self.data is None:  # no fold
             notify(f"{out} has a run; settings that you do not give come from it (for a new run choose another folder)")
         try:
             data = self.data or self._read(config, run.seed, notify)
