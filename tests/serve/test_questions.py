@@ -143,6 +143,22 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
         assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
 
 
+def test_predictions_have_the_warning_of_the_command_line(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    monkeypatch.chdir(OLD)
+    task = polyseme.load_task(OLD / "tasks" / "classification-mean")
+    (encoder,) = task.features.contextual
+    encoder.source, encoder.vocabulary = "zh", polyseme.load("zh").vocabulary
+    traditional = "這家酒店房間很乾淨，服務也很好"
+    with client(ServedModels(tiny_models().models, {"hotels": task})) as service:
+        told = ask(service, "predict/hotels", input=[traditional])["warning"]
+        assert "traditional characters (這間淨 ...)" in told
+        list(polyseme.predict(task, [traditional]))
+        assert told in caplog.text
+        english = ask(service, "predict/hotels", input=["We sat on the bank of the river."])
+        assert "zh is a Chinese model: predictions mean little" in english["warning"]
+        assert "warning" not in ask(service, "predict/hotels", input=["这家酒店房间很干净，服务也很好"])
+
+
 def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:
     served = service.get("/openapi.json").json()
     reference = Path(__file__).parents[2] / "docs" / "en" / "reference"

@@ -21,7 +21,7 @@ from polyseme.serve.requests import (
     SubstitutesRequest,
 )
 from polyseme.serve.responses import JsonResponse, while_connected
-from polyseme.serve.script_check import warned
+from polyseme.serve.script_check import task_warned, warned
 from polyseme.serve.service import Service
 
 
@@ -131,7 +131,7 @@ async def predict(service: Service, request: Request, name: str, body: PredictRe
     operation = Operation(("predict", name), lambda groups: _predictions(task, groups))
     results = await service.ask_all(request, operation, items)
     data = [{"index": number, **each} for number, each in enumerate(each for group in results for each in group)]
-    return JsonResponse({"task": name, "kind": task.kind, "data": data})
+    return JsonResponse({"task": name, "kind": task.kind, **task_warned(task, body.input), "data": data})
 
 
 def _predictions(task: Any, groups: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:
