@@ -114,6 +114,11 @@ def test_questions_that_cannot_be_answered(service: TestClient, path: str, body:
     assert "--" not in answer.json()["error"]["message"].replace("--corpus", "").replace("--splitter", "")
 
 
+def test_a_word_that_is_only_spelled_gets_a_warning(service: TestClient) -> None:
+    assert "'Bankkkkk' is not among the" in ask(service, "similar", word="Bankkkkk")["warning"]
+    assert "warning" not in ask(service, "similar", word="bank")
+
+
 def test_errors_keep_chinese_as_it_is(service: TestClient) -> None:
     answer = service.post("/v1/neighbours", json={"text": TEXT, "word": "上海"})
     assert answer.status_code == 422 and "'上海' is not in the sentence" in answer.text

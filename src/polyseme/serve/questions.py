@@ -110,7 +110,8 @@ async def similar(service: Service, request: Request, body: SimilarRequest) -> R
         ("similar", model.name, body.count), lambda some: [space.similar(word, body.count).to_json() for word in some]
     )
     answer = await service.ask(request, operation, body.word, 1)
-    return JsonResponse({"model": model.name, **warned(model, [body.word]), **answer})
+    found = [*warned(model, [body.word]).values(), *filter(None, [space.warning(body.word)])]
+    return JsonResponse({"model": model.name, **({"warning": "; ".join(found)} if found else {}), **answer})
 
 
 async def predict(service: Service, request: Request, name: str, body: PredictRequest) -> Response:
