@@ -13,8 +13,16 @@ from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
-from polyseme.text.files.decompression import ENCODING_ADVICE, decompress_stream, is_compressed, line_blocks, reject_unsupported
-from polyseme.text.files.encodings import as_utf8, decode_narrow, is_western, narrow_encoding, report_encoding, wide_encoding
+from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
+from polyseme.text.files.encodings import (
+    as_utf8,
+    decode_narrow,
+    encoding_advice,
+    is_western,
+    narrow_encoding,
+    report_encoding,
+    wide_encoding,
+)
 
 _log = logging.getLogger(__name__)
 _MAGIC = 8
@@ -199,7 +207,7 @@ def _in_other_encoding(lines: Iterator[tuple[int, bytes]], name: str, good: int,
         except UnicodeDecodeError as problem:
             text, error, slips = (decode_narrow(data, "cp1252") if is_western(data) else None), problem, slips + 1
         if text is None:
-            what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {ENCODING_ADVICE}"
+            what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {encoding_advice(data for _, data in head)}"
             raise FormatError(f"{name}:{number}", what) from error
         yield text.removesuffix("\n").removesuffix("\r")
     if slips:
