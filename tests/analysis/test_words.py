@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import polyseme
 from polyseme.analysis.words import WordSpace, isolated_word_vectors
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.config import NgramConfig, NnlmConfig, UlmfitConfig
@@ -84,6 +85,20 @@ def test_unknown_words():
     subwords = np.eye(4, dtype=np.float32)[[3] * 5]
     spelled = FastTextTable.from_parts(WordVectors(list(ROWS), static_vectors(table()).vectors, 7), subwords)
     assert WordSpace(spelled).similar("Parisian", 1)[0].word == "Paris"  # made of subwords
+
+
+def test_a_word_that_is_only_spelled_gets_a_warning(caplog):
+    model = elmo(output=True)  # its vocabulary is small, and it reads characters
+    size = len(WordSpace(model).words)
+    polyseme.similar("bank", model=model)
+    polyseme.similar(" BANK ", model=model)  # in another case
+    assert not caplog.messages
+    said = f"is not among the {size} words that the model was trained to predict; its vector comes from its characters only"
+    polyseme.similar("Bankkkkk", model=model)
+    assert caplog.messages == [f"'Bankkkkk' {said}"]
+    caplog.clear()
+    polyseme.analogy("bank", "Bankkkkk", "rivver", model=model)
+    assert caplog.messages == [f"'Bankkkkk' {said}", f"'rivver' {said}"]
 
 
 def test_layer_0_of_a_vocabulary():

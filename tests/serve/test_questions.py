@@ -114,6 +114,11 @@ def test_questions_that_cannot_be_answered(service: TestClient, path: str, body:
     assert "--" not in answer.json()["error"]["message"].replace("--corpus", "").replace("--splitter", "")
 
 
+def test_a_word_that_is_only_spelled_gets_a_warning(service: TestClient) -> None:
+    assert "'Bankkkkk' is not among the" in ask(service, "similar", word="Bankkkkk")["warning"]
+    assert "warning" not in ask(service, "similar", word="bank")
+
+
 def test_errors_keep_chinese_as_it_is(service: TestClient) -> None:
     answer = service.post("/v1/neighbours", json={"text": TEXT, "word": "上海"})
     assert answer.status_code == 422 and "'上海' is not in the sentence" in answer.text
@@ -141,6 +146,22 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
         english = ask(service, "tokenize", model="zh", input=["We sat on the bank of the river."])
         assert "zh is a Chinese model" in english["warning"]
         assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
+
+
+def test_predictions_have_the_warning_of_the_command_line(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    monkeypatch.chdir(OLD)
+    task = polyseme.load_task(OLD / "tasks" / "classification-mean")
+    (encoder,) = task.features.contextual
+    encoder.source, encoder.vocabulary = "zh", polyseme.load("zh").vocabulary
+    traditional = "這家酒店房間很乾淨，服務也很好"
+    with client(ServedModels(tiny_models().models, {"hotels": task})) as service:
+        told = ask(service, "predict/hotels", input=[traditional])["warning"]
+        assert "traditional characters (這間淨 ...)" in told
+        list(polyseme.predict(task, [traditional]))
+        assert told in caplog.text
+        english = ask(service, "predict/hotels", input=["We sat on the bank of the river."])
+        assert "zh is a Chinese model: predictions mean little" in english["warning"]
+        assert "warning" not in ask(service, "predict/hotels", input=["这家酒店房间很干净，服务也很好"])
 
 
 def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:

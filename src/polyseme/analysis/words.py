@@ -101,6 +101,14 @@ class WordSpace:
             )
         return vector
 
+    def warning(self, word: str) -> str | None:
+        """Return what the user should know about a word that has a vector; None: it is in the vocabulary."""
+        word = word.strip()
+        if self.row(word) is not None:
+            return None
+        of = "that the model was trained to predict" if self.encoder.predicts_words else "of the model's vocabulary"
+        return f"{word!r} is not among the {len(self.words):,} words {of}; its vector comes from its characters only"
+
     def _not_a_word(self, phrase: str) -> str:
         """Why a phrase has no vector here, and what to do; some tables of word vectors have phrases as one word, new_york."""
         words = phrase.split()

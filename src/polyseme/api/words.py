@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from polyseme.analysis.config import NeighboursConfig, SensesConfig
     from polyseme.analysis.neighbours import Neighbours
     from polyseme.analysis.sense_vectors import SenseVectors
-    from polyseme.analysis.words import SimilarWords
+    from polyseme.analysis.words import SimilarWords, WordSpace
 
+_log = logging.getLogger(__name__)
 WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
 
 
@@ -34,7 +36,10 @@ def similar(word: WordArgument, *, count: Count = 10, model: ModelForText = None
     """
     from polyseme.analysis.words import WordSpace
 
-    return WordSpace(model_for([word], model)[0]).similar(word, count)
+    space = WordSpace(model_for([word], model)[0])
+    found = space.similar(word, count)
+    _warn_of_spelled(space, [word])
+    return found
 
 
 def analogy(
@@ -52,7 +57,17 @@ def analogy(
     """
     from polyseme.analysis.words import WordSpace
 
-    return WordSpace(model_for([first, second, third], model)[0]).analogy(first, second, third, count)
+    space = WordSpace(model_for([first, second, third], model)[0])
+    found = space.analogy(first, second, third, count)
+    _warn_of_spelled(space, [first, second, third])
+    return found
+
+
+def _warn_of_spelled(space: WordSpace, words: Sequence[str]) -> None:
+    """Warn of words that are not in the vocabulary: a typing error has neighbours, too."""
+    for word in dict.fromkeys(words):
+        if warning := space.warning(word):
+            _log.warning("%s", warning)
 
 
 SearchedText = Annotated[

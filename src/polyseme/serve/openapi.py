@@ -166,7 +166,7 @@ class Prediction(BaseModel):
     index: int
 
 
-class PredictResponse(BaseModel):
+class PredictResponse(Warned):
     task: str
     kind: str
     data: list[Prediction]

@@ -21,7 +21,7 @@ from polyseme.serve.requests import (
     SubstitutesRequest,
 )
 from polyseme.serve.responses import JsonResponse, while_connected
-from polyseme.serve.script_check import warned
+from polyseme.serve.script_check import task_warned, warned
 from polyseme.serve.service import Service
 
 
@@ -110,7 +110,8 @@ async def similar(service: Service, request: Request, body: SimilarRequest) -> R
         ("similar", model.name, body.count), lambda some: [space.similar(word, body.count).to_json() for word in some]
     )
     answer = await service.ask(request, operation, body.word, 1)
-    return JsonResponse({"model": model.name, **warned(model, [body.word]), **answer})
+    found = [*warned(model, [body.word]).values(), *filter(None, [space.warning(body.word)])]
+    return JsonResponse({"model": model.name, **({"warning": "; ".join(found)} if found else {}), **answer})
 
 
 async def predict(service: Service, request: Request, name: str, body: PredictRequest) -> Response:
@@ -131,7 +132,7 @@ async def predict(service: Service, request: Request, name: str, body: PredictRe
     operation = Operation(("predict", name), lambda groups: _predictions(task, groups))
     results = await service.ask_all(request, operation, items)
     data = [{"index": number, **each} for number, each in enumerate(each for group in results for each in group)]
-    return JsonResponse({"task": name, "kind": task.kind, "data": data})
+    return JsonResponse({"task": name, "kind": task.kind, **task_warned(task, body.input), "data": data})
 
 
 def _predictions(task: Any, groups: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:

@@ -6,10 +6,14 @@ A service that refused such texts would stop programs that send a few of them am
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from polyseme.encoders.script_check import refusal, sample, warnings
+from polyseme.encoders.script_check import refusal, sample, task_warnings, warnings
 from polyseme.serve.models import ServedModel
 from polyseme.text.script import ScriptProfile
+
+if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
 
 
 def warned(model: ServedModel, texts: Sequence[str | list[str]]) -> dict[str, str]:
@@ -20,4 +24,14 @@ def warned(model: ServedModel, texts: Sequence[str | list[str]]) -> dict[str, st
     profile = ScriptProfile.of(seen)
     why = refusal(model.encoder, profile)
     found = [why] if why else warnings(model.encoder, profile, seen)
+    return {"warning": "; ".join(found)} if found else {}
+
+
+def task_warned(task: Task, texts: Sequence[str]) -> dict[str, str]:
+    """Return `{"warning": ...}` for the predictions of a task; nothing if its encoders read the script of the texts."""
+    seen, encoders = sample(texts), task.features.contextual
+    if seen.isascii() and all(encoder.source != "zh" for encoder in encoders):
+        return {}
+    profile = ScriptProfile.of(seen)
+    found = [why for encoder in encoders for why in task_warnings(encoder, profile, seen)]
     return {"warning": "; ".join(found)} if found else {}

@@ -73,6 +73,7 @@ def test_a_few_other_lines_in_utf8(tmp_path: Path, caplog) -> None:
         ("Съешь же ещё этих мягких французских булок", "koi8-r"),
         ("Zażółć gęślą jaźń", "iso-8859-2"),
         ("吾輩は猫である。名前はまだ無い。", "shift_jis"),
+        ("吾輩は猫である。名前はまだ無い。書生の中で一番わるい", "euc-jp"),  # valid Big5, too
         ("안녕하세요 여러분 반갑습니다", "euc-kr"),
     ],
 )
@@ -82,6 +83,16 @@ def test_what_is_not_known_is_refused(tmp_path: Path, text, encoding) -> None:
     assert narrow_encoding(path.read_bytes().split(b"\n")) is None and wide_encoding(path.read_bytes()) is None
     with pytest.raises(FormatError, match=r"a.txt:1: is not UTF-8.*iconv -f OLD.*CP1251 for Russian, SHIFT_JIS for Japanese"):
         list(FileLines(path))
+
+
+def test_big5_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("text,label\n這家酒店房間很乾淨，服務也很好,pos\n我不喜歡這個地方，因為人太多了,neg\n".encode("big5"))
+    advice = r"looks like Big5: iconv -f BIG5 -t UTF-8 FILE > NEW \(or save it as UTF-8 in an editor\)$"
+    with pytest.raises(FormatError, match=rf"a.csv:2: is not UTF-8 \(byte 0xb3\); it {advice}"):
+        list(FileLines(path))
+    with pytest.raises(FormatError, match=rf"a.csv:2: .* the text has another encoding; it {advice}"):
+        list(Source(path).chunks())
 
 
 def test_squad_in_another_encoding(tmp_path: Path) -> None:

@@ -20,6 +20,18 @@ def test_a_text_that_is_the_name_of_a_file(tmp_path: Path, caplog: pytest.LogCap
     assert not caplog.records
 
 
+@pytest.mark.parametrize("name", ["nofile.txt", "data/No.CSV", "a.jsonl.gz", "文本.parquet"])
+def test_a_text_that_is_the_name_of_no_file(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert list(lines_of([name], None)) == [name]
+    assert f"{name} is read as a text, and there is no file of this name; to read a file, give input" in caplog.text
+
+
+def test_other_texts_are_no_names_of_files(caplog: pytest.LogCaptureFixture) -> None:
+    for texts in (["Paris."], ["We read a.txt"], ["a.txt", "b.txt"], ["e.g."], [".txt"], ["3.5"]):
+        assert list(lines_of(texts, None)) == texts
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(("name", "warned"), [("a.csv", True), ("a.JSONL.gz", True), ("a.tsv", False), ("a.txt", False)])
 def test_a_table_is_read_as_plain_text_with_a_note(
     name: str, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -225,7 +225,7 @@ def test_a_table_of_its_header_alone(read):
 
 def test_a_header_above_one_label_is_no_class(read):
     rows = [(f"the soup number {number} was fine, thank you", "food") for number in range(9)]
-    problem = r"no column of two classes: column 'topic' has 'food' in its first 9 rows.*give label: "
+    problem = r"no column of two classes: column 'topic' has 'food' in its first 9 rows.*give label with one of: message"
     with pytest.raises(UsageError, match=problem):
         read(csv("message,topic", rows))
     assert read(csv("message,topic", rows), label="topic") == rows
@@ -276,7 +276,7 @@ def test_columns_that_are_not_used_are_named(read, caplog):
 
 def test_several_columns_that_may_be_the_label(read):
     rows = [(f"x{number}", text, number % 2, number % 3 % 2, 0) for number, (text, _) in enumerate(ROWS)]
-    with pytest.raises(UsageError, match=r"for the label; give label, by their content one of: toxic, obscene$"):
+    with pytest.raises(UsageError, match=r"for the label; give label with one of: toxic, obscene \(by their content"):
         read(csv("id,comment_text,toxic,obscene,threat", rows))
 
 

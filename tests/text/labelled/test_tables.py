@@ -263,8 +263,8 @@ def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({}, "no column with a well-known name for the text; give text.*: query, gold"),
-        ({"text": "query"}, "no column with a well-known name for the label; give label: query, gold"),
+        ({}, "no column with a well-known name for the text; give text .for pairs text and second. with one of: query, gold"),
+        ({"text": "query"}, "no column with a well-known name for the label; give label with one of: query, gold"),
         ({"text": "queri", "label": "gold"}, "has no column 'queri' for text among 'query', 'gold'"),
         ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number.*header=False"),
         ({"text": 2, "label": 1}, "has 2 columns, so text=2 does not exist; give a number from 0 to 1"),

@@ -3,7 +3,7 @@
 UTF-8 is tried first, so that it costs nothing. UTF-16 has a byte-order mark or many zero bytes. GB18030 is recognised by
 characters that every Chinese text has: bytes of other encodings, cp1251 for example, are often valid GB18030 too, but decode to
 rare characters. What remains is cp1252 if most of its letters are ASCII, as in every Western European language. Anything else
-is refused: a wrong guess would be read as nonsense.
+is refused: a wrong guess would be read as nonsense. Big5 is refused too, but the message names it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Literal
+
+from polyseme.text.files.decompression import ENCODING_ADVICE
 
 _log = logging.getLogger(__name__)
 Wide = Literal["utf-16", "utf-16-le", "utf-16-be", "utf-32"]
@@ -75,8 +77,28 @@ def narrow_encoding(lines: Iterable[bytes], *, good: int = 0) -> Narrow | None:
     return "gb18030" if _is_chinese(data) else "cp1252" if is_western(data) else None
 
 
-def _is_chinese(data: bytes) -> bool:
-    text = data.decode("gb18030", "ignore")
+def encoding_advice(lines: Iterable[bytes]) -> str:
+    """Return what to do with lines in an encoding that is not read; Big5 is named where the lines look like it."""
+    if _is_big5(b"\n".join(lines)):
+        return "it looks like Big5: iconv -f BIG5 -t UTF-8 FILE > NEW (or save it as UTF-8 in an editor)"
+    return ENCODING_ADVICE
+
+
+def _is_big5(data: bytes) -> bool:
+    """Whether all bytes are Big5 of Chinese; Japanese in EUC-JP is valid Big5 too, whose second bytes may be smaller."""
+    return _decodes(data, "cp950") and not _decodes(data, "euc_jp") and _is_chinese(data, "cp950")
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_chinese(data: bytes, encoding: str = "gb18030") -> bool:
+    text = data.decode(encoding, "ignore")
     chinese = [letter for letter in text if "\u4e00" <= letter <= "\u9fff"]
     beyond = sum(not letter.isascii() for letter in text)
     common = sum(letter in _COMMON for letter in chinese)

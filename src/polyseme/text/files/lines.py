@@ -13,8 +13,16 @@ from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
-from polyseme.text.files.decompression import ENCODING_ADVICE, decompress_stream, is_compressed, line_blocks, reject_unsupported
-from polyseme.text.files.encodings import as_utf8, decode_narrow, is_western, narrow_encoding, report_encoding, wide_encoding
+from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
+from polyseme.text.files.encodings import (
+    as_utf8,
+    decode_narrow,
+    encoding_advice,
+    is_western,
+    narrow_encoding,
+    report_encoding,
+    wide_encoding,
+)
 
 _log = logging.getLogger(__name__)
 _MAGIC = 8
@@ -25,6 +33,8 @@ _SAMPLE = 1000
 
 TABLE_NAMES = re.compile(r"\.(csv|tsv|jsonl?)(\.(gz|xz|zst))?$", re.IGNORECASE)
 """Names of files whose lines are rows; in .tsv files they may be the texts of a pair."""
+_FILE_NAME = re.compile(r"\S+\.(txt|csv|tsv|jsonl?|ndjson|parquet|conllu?|gz|xz|zst)", re.IGNORECASE)
+"""A word that is meant as the name of a file, and hardly ever as a text."""
 
 
 class Lines(Protocol):
@@ -48,8 +58,8 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, warn_table
     if texts and path is not None:
         raise UsageError(f"the text is given twice, as TEXT and as {arg('input')}: give one of them")
     if texts:
-        if len(texts) == 1 and _is_file(texts[0]):
-            _log.warning("%s is read as a text; to read the file of this name, give %s", texts[0], arg("input", texts[0]))
+        if len(texts) == 1:
+            _warn_of_file_name(texts[0])
         return TextLines(texts)
     if path is not None:
         return file_lines(path, warn_tables=warn_tables)
@@ -62,6 +72,14 @@ def not_plain_text(name: str, kind: str) -> str:
     """Return that a file is a table, where texts to predict are expected."""
     advice = f"name its column with {arg('text')}, or give a file of the texts alone"
     return f"{name} is {kind}; expected plain text, one text per line: {advice}"
+
+
+def _warn_of_file_name(text: str) -> None:
+    if _is_file(text):
+        _log.warning("%s is read as a text; to read the file of this name, give %s", text, arg("input", text))
+    elif _FILE_NAME.fullmatch(text):
+        what = "is read as a text, and there is no file of this name; to read a file, give"
+        _log.warning("%s %s %s", text, what, arg("input"))
 
 
 def _is_file(text: str) -> bool:
@@ -189,7 +207,7 @@ def _in_other_encoding(lines: Iterator[tuple[int, bytes]], name: str, good: int,
         except UnicodeDecodeError as problem:
             text, error, slips = (decode_narrow(data, "cp1252") if is_western(data) else None), problem, slips + 1
         if text is None:
-            what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {ENCODING_ADVICE}"
+            what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {encoding_advice(data for _, data in head)}"
             raise FormatError(f"{name}:{number}", what) from error
         yield text.removesuffix("\n").removesuffix("\r")
     if slips:

@@ -19,8 +19,16 @@ from typing import Any, NamedTuple, Protocol
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.data_tables import read_arrow
-from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_blocks, reject_unsupported
-from polyseme.text.files.encodings import Narrow, as_utf8, decode_narrow, is_utf8, narrow_encoding, report_encoding
+from polyseme.text.files.decompression import decompress, line_blocks, reject_unsupported
+from polyseme.text.files.encodings import (
+    Narrow,
+    as_utf8,
+    decode_narrow,
+    encoding_advice,
+    is_utf8,
+    narrow_encoding,
+    report_encoding,
+)
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -169,7 +177,7 @@ class _Lines:
             what = f"is not UTF-8 (byte 0x{line[error.start]:02x})"
             if self.skip_bad or not _in_another_encoding(rows):
                 return self._refuse(number, what)
-            advice = f"{what}, nor are most lines beyond ASCII; the text has another encoding: {ENCODING_ADVICE}"
+            advice = f"{what}, nor are most lines beyond ASCII; the text has another encoding; {encoding_advice(rows)}"
             raise FormatError(self._where(number), advice) from error
 
     def _field(self, line: bytes, number: int) -> str | None:

@@ -320,7 +320,7 @@ def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Co
     column = f"column {names[single]!r}" if header else f"column {single} (from 0)"
     rows = f"its first {len(content.rows)} rows"
     what = f"{path} has no column of two classes: {column} has {content.value(single)!r} in {rows}"
-    advice = f"if others come later, or another column is the label, give {arg('label')}: {_listed(names)}"
+    advice = f"if others come later, or another column is the label, give {arg('label')} with one of: {_listed(names)}"
     return f"{what}. A classifier needs two labels or more; {advice}"
 
 
@@ -334,14 +334,10 @@ def _unknown(
         problem = (
             "several columns that may be the text" if several else f"no column with a well-known name for the {missing[0]}"
         )
-        advice = (
-            f"give {arg('text')}, for pairs {arg('text')} and {arg('second')}"
-            if missing[0] == "text"
-            else f"give {arg('label')}"
-        )
+        role = f"{arg('text')} (for pairs {arg('text')} and {arg('second')})" if missing[0] == "text" else arg("label")
         if missing[0] == "label" and len(candidates) > 1:
-            return f"{path} has {problem}; {advice}, by their content one of: {_listed(candidates)}"
-        return f"{path} has {problem}; {advice}: {_listed(cells)}"
+            return f"{path} has {problem}; give {role} with one of: {_listed(candidates)} (by their content, these may be it)"
+        return f"{path} has {problem}; give {role} with one of: {_listed(cells)}"
     row = _listed(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
