@@ -50,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         torch.manual_seed(0)
         widened(load(given.model), given.cells).save_pretrained(given.out)
         return 0
+    if not 0 <= given.share <= 1:
+        parser.error(f"share is {given.share:g}; allowed: from 0, the text alone, to 1, the teacher alone")
     teacher = load(given.teacher).eval()
     for weight in teacher.parameters():
         weight.requires_grad = False
