@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
     given, rest = parser.parse_known_args(arguments)
     if given.verb == "widen":
         torch.manual_seed(0)
-        widened(load(given.model), given.cells).save_pretrained(given.out)
+        model = load(given.model)
+        if given.cells < (least := model.config.lstm.cell_size) or model.tokens.words is not None:
+            parser.error(f"{given.model} has {least:,} cells: give as many or more, and a model that reads characters alone")
+        widened(model, given.cells).save_pretrained(given.out)
         return 0
     if not 0 <= given.share <= 1:
         parser.error(f"share is {given.share:g}; allowed: from 0, the text alone, to 1, the teacher alone")
@@ -70,7 +73,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def load(name: str) -> Elmo:
-    return cast(Elmo, polyseme.load(name))
+    model = polyseme.load(name)
+    if not isinstance(model, Elmo) or not isinstance(model.output, FullSoftmax):
+        raise SystemExit(f"{name} is no ELMo with an output layer: give one, such as en")
+    return model
 
 
 def widened(old: Elmo, cells: int) -> Elmo:
