@@ -151,6 +151,16 @@ def test_a_file_with_labels_of_its_own_is_refused(tmp_path):
     job(train, write(tmp_path / "b.tsv", [("so good", "Pos.")]))  # one example with a label of its own is chance
 
 
+def test_scores_of_another_file_need_not_be_those_of_the_training_data(tmp_path):
+    for name, first in (("a.tsv", 0.5), ("b.tsv", 0.75)):
+        rows = [f"one {number}\tanother {number}\t{number + first}\n" for number in range(8)]
+        (tmp_path / name).write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
+    config, _ = configure_task("pairs", {"goal": "score"})
+    files = module.DataFiles(tmp_path / "a.tsv", tmp_path / "b.tsv", tmp_path / "b.tsv")
+    data = module.TaskJob("pairs", files, "run", "none")._read(config, 0, list[str]().append)
+    assert len(data.dev) == len(data.test) == 8
+
+
 def test_a_class_named_none_is_reported():
     found = label_problems(["x", "y", "z", "u"], ["a", "b", "None", "None"])
     assert found[-1] == "'None' is read as a class (2 examples); if it means that there is no label, leave the cells empty"

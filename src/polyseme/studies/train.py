@@ -25,6 +25,7 @@ from polyseme.studies.recorded import recorded_configs
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
+from polyseme.tasks.error_analysis import UnknownLabel
 from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder_check import check_out
@@ -164,7 +165,7 @@ class TaskJob:
         labels = task.collect_labels(train, config)
         for path, examples in ((files.dev, dev), (files.test, test)):
             unknowns = task.unknown_labels(examples or [], labels, config, path or files.train)
-            if path is not None and _has_other_labels(examples or [], labels):
+            if path is not None and _has_other_labels(examples or [], unknowns):
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
             for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
@@ -227,10 +228,10 @@ def _labels(example: Any) -> Sequence[str | None]:
     return example.tags if hasattr(example, "tags") else [getattr(example, "label", None)]
 
 
-def _has_other_labels(examples: Sequence[Any], known: Sequence[str]) -> bool:
+def _has_other_labels(examples: Sequence[Any], unknowns: Sequence[UnknownLabel]) -> bool:
     """Whether no label of a file is one of the training data; in a few examples that is chance."""
-    given = [label for example in examples if (label := getattr(example, "label", None)) is not None]
-    return len(given) >= _FEW_SCORED and set(known).isdisjoint(given)
+    given = sum(getattr(example, "label", None) is not None for example in examples)
+    return given >= _FEW_SCORED and sum(unknown.times for unknown in unknowns) == given
 
 
 def _other_labels(path: PathName, given: list[str], known: list[str]) -> str:
