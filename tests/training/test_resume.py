@@ -16,10 +16,12 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.hashing import hash_json
 from polyseme.training import fit_loop
 from polyseme.training.base import Loss
+from polyseme.training.budget import Timing
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim_config import OptimConfig
 from polyseme.training.resume import ConfigValues, check_resume_settings, differences, plain_settings, translate_settings
+from polyseme.training.step_runner import StepRunner
 from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
@@ -194,6 +196,28 @@ def test_changes_can_be_accepted(tmp_path: Path) -> None:
     result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
     assert (result.steps, result.ended) == (60, "budget")
     assert [line["step"] for line in log(tmp_path) if line["kind"] == "train"] == list(range(4, 61, 4))
+
+
+def test_a_larger_budget_in_minutes_is_the_time_that_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_loop, "revise_budget", lambda config, budget, step, timing: budget)
+
+    def train(minutes: float, seconds_per_step: float) -> TrainOutput:
+        timing = Timing(step=seconds_per_step, evaluation=0.0, spent=0.0, words=20)
+        monkeypatch.setattr(StepRunner, "measure", lambda *_: timing)
+        config = toy.config(steps=None, minutes=minutes)
+        return Trainer(config, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
+
+    first = train(1, 1.0)
+    assert 40 < first.steps < 60 and not first.was_finished
+    longer = train(2, 10.0)  # a busy machine: two whole minutes would be fewer steps than were done
+    assert first.steps + 5 < longer.steps < first.steps + 12 and longer.first_step == first.steps
+    assert train(2, 10.0).was_finished
+
+
+def test_a_budget_that_is_used_up_is_refused(tmp_path: Path) -> None:
+    fit(tmp_path)
+    with pytest.raises(PolysemeError, match=r"steps=30 leaves nothing to train: this run has done 40 steps and .*; give more"):
+        Trainer(toy.config(steps=30), toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
 
 
 def test_a_run_that_is_over_takes_no_changes_that_would_do_nothing(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ class CardData:
     words_per_epoch: int
     held_out: int
     """Sentences (or documents) for validation."""
+    repeated: int = 0
+    """How many of them are in the training text too."""
     unit: str = "sentence"
     """Or document."""
     before: Mapping[str, float] | None = None
@@ -67,8 +69,10 @@ class CardData:
         if "perplexity" in result.scores:
             text = (
                 f"Perplexity {format_perplexity(result.scores)}, by the full softmax over the vocabulary, on "
-                f"{self.held_out:,} held-out {self.unit}s: the end of the text, which training never saw."
+                f"{self.held_out:,} held-out {self.unit}s: the end of the text, which was not trained on."
             )
+            if self.repeated:
+                text += f" {self.repeated:,} of them are in the training text too, word for word."
             if self.before is not None:
                 text += f" Before training it was {format_perplexity(self.before)}, on the same sentences and vocabulary."
                 if OLD_VOCABULARY in self.before and OLD_VOCABULARY in result.scores:

@@ -32,6 +32,7 @@ from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.defaults import DIVISORS, MIN_COUNT, batch_divisor, fitted_vocabulary
 from polyseme.pretraining.method import NeuralMethod
 from polyseme.pretraining.objective import Objective
+from polyseme.pretraining.repeats import repeated_sentences, repeats_message
 from polyseme.pretraining.result import PretrainingResult, TrainingResult
 from polyseme.pretraining.sentence_statistics import write_statistics
 from polyseme.pretraining.vocabulary_index import TypeIds
@@ -42,6 +43,7 @@ from polyseme.text.word_vectors import VectorLookup
 from polyseme.training.base import Batches
 from polyseme.training.budget import TooShortError, too_short
 from polyseme.training.checkpoint import has_checkpoint, stored_settings
+from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import process_group
 from polyseme.training.optim_config import OptimConfig
 from polyseme.training.resume import ConfigValues
@@ -139,6 +141,9 @@ class TrainingJob(Job):
         shards = self.encode_text()
         self.resolve(shards, *self.split(shards))
         train, held_out = self.split(shards)  # again: less may be held out now
+        repeated = repeated_sentences(shards, train, held_out) if isinstance(shards, Shards) else 0
+        if (message := repeats_message(repeated, len(held_out))) and self.run.is_main_process:
+            _log.warning("%s", message)
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
             **self.text_fingerprint(shards),
@@ -157,6 +162,7 @@ class TrainingJob(Job):
             run=self.run,
             words_per_epoch=batches.words_per_epoch,
             held_out=len(held_out),
+            repeated=repeated,
             unit=self.unit,
             **more,
         )
@@ -169,6 +175,8 @@ class TrainingJob(Job):
                     )
                 except TooShortError as error:
                     raise PolysemeError(f"{error.problem}; {self.minutes_advice()}") from None
+            if output.was_finished and self.run.is_main_process:
+                _log.warning("%s", finished_message(self.out, self.method.train))
             result = self.result(output, card)
             if self.run.is_main_process and result.ended is not None:
                 ids = self.vocabulary_ids(shards)
@@ -308,6 +316,17 @@ def split(size: int, held_out: int | None = None, *, at_most: int, unit: str = "
         problem = f"{arg('dev_size', held_out)} leaves nothing to train on: the text has {count(size, unit)}"
         raise PolysemeError(f"{problem}; hold out fewer, or give more text")
     return range(size - held_out), range(size - held_out, size)
+
+
+def finished_message(out: Path, train: TrainConfig) -> str:
+    """Say that a run is at its end, and how to train for longer.
+
+    >>> finished_message(Path("model"), TrainConfig(epochs=10))
+    'model: this training is finished; nothing to do. To train for longer, give epochs above 10, and accept_changes=True'
+    """
+    name = next(name for name in BUDGETS if getattr(train, name) is not None)
+    longer = f"give {arg(name)} above {getattr(train, name):g}, and {arg('accept_changes', True)}"
+    return f"{out}: this training is finished; nothing to do. To train for longer, {longer}"
 
 
 def text_facts(corpus: Corpus, shards: Shards) -> dict[str, Any]:

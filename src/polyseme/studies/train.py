@@ -24,8 +24,8 @@ from polyseme.studies.recipes import layer_options, recipe_options, word_options
 from polyseme.studies.recorded import recorded_configs
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
-from polyseme.tasks.features import split_encoders
 from polyseme.tasks.error_analysis import UnknownLabel
+from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder_check import check_out

@@ -115,16 +115,27 @@ class FitLoop:
         self.budget = self._make_budget()
         self._metrics_log.open()
         self._checkpoint()  # keeps the budget, and shows before the first step that there is space on the disk
-        self._timed = None if self.config.minutes is None else (0, self.progress.seconds)
+        self._watch_minutes()
+
+    def _watch_minutes(self) -> None:
+        """Begin to time the steps of a budget in minutes, which may be revised."""
+        self._timed = None if self.config.minutes is None else (self.progress.step, self.progress.seconds)
 
     def _make_budget(self) -> Budget:
-        budget = budget_from_config(self.config, self.state.batches.words_per_epoch)
+        """The budget of the config; of a run that is resumed with a larger one, from its first step on."""
+        budget, progress = budget_from_config(self.config, self.state.batches.words_per_epoch), self.progress
         if budget is None:
             timing = self._steps.measure(self.dev, self.out / "run")
             self._evaluation_seconds = timing.evaluation
+            timing = dataclasses.replace(timing, spent=timing.spent + progress.seconds)
             budget = budget_from_minutes(self.config, timing)
+            budget = budget.replace(total=progress.step + budget.total)
             if self.state.run.is_main_process:
                 _log.warning("%s", reach_of_minutes(self.config, budget, timing, self.state.batches.words_per_epoch))
+        elif budget.done(progress.step, progress.words) >= budget.total:
+            name = next(name for name in BUDGETS if getattr(self.config, name) is not None)
+            done = f"this run has done {progress.step:,} steps and {progress.words:,} words already"
+            raise PolysemeError(f"{arg(name, getattr(self.config, name))} leaves nothing to train: {done}; give more")
         return budget
 
     def _resume(self, checkpoint: Checkpoint, *, accept_changes: bool) -> None:
@@ -147,6 +158,7 @@ class FitLoop:
         if any(f"config.{name}" in changed for name in BUDGETS):
             self.progress.ended = None
             self.budget = self._make_budget()
+            self._watch_minutes()
         elif changed and self.progress.ended is not None:
             self._reopen(changed)
         self._steps.rewind()

@@ -51,6 +51,13 @@ class TrainOutput:
     """budget, patience or gradients (they exploded); None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
+    first_step: int = dataclasses.field(default=0, compare=False)
+    """The step from which this call trained on."""
+
+    @property
+    def was_finished(self) -> bool:
+        """Whether the run in the folder was at its end before this call."""
+        return self.ended is not None and self.first_step == self.steps
 
 
 class Trainer:
@@ -95,12 +102,13 @@ class Trainer:
             try:
                 with stop.interruptible():  # it may time steps, and has nothing to lose
                     loop.start(self.settings(settings or {}), accept_changes=accept_changes)
+                first_step = loop.progress.step
                 with training_display(loop.status, show=show and run.is_main_process) as display:
                     while loop.progress.ended is None and not loop.stopping:
                         loop.advance(stop, display)
             except KeyboardInterrupt as error:  # before the first step, or within one that took long
                 raise KeyboardInterrupt(loop.stop_note()) from error
-            return self._output(loop, stop.name)
+            return self._output(loop, stop.name, first_step)
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return all that must be the same when a run is resumed; `settings`: those of `fit`."""
@@ -112,7 +120,7 @@ class Trainer:
         }
         return {"config": self.config, "run": run, "settings": settings}
 
-    def _output(self, loop: FitLoop, signal: str | None) -> TrainOutput:
+    def _output(self, loop: FitLoop, signal: str | None, first_step: int) -> TrainOutput:
         progress = loop.progress
         stopped = signal or "SIGTERM" if progress.ended is None else None
         if stopped is not None and self.run.is_main_process:
@@ -127,6 +135,7 @@ class Trainer:
             scores=progress.scores,
             ended=progress.ended,
             stopped_by=stopped,
+            first_step=first_step,
         )
 
 
