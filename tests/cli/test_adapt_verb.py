@@ -26,7 +26,8 @@ def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
     call = ["adapt", model, "--corpus", text, "--out", tmp_path / "out", "--sentences", "lines", *QUICK]
     result = run(*call)
     assert result.code == 0 and all(line.startswith("epoch ") for line in result.err.splitlines()), result
-    first, added, scores, old = result.out.splitlines()
+    first, added, scores, few, old = result.out.splitlines()
+    assert few == f"only {len(LINES[-1].split())} words of the text are held out: the difference may be chance"
     assert old.startswith("over the old vocabulary: untouched model ") and "added words count as unknown" in old
     untouched = polyseme.load(model).perplexity([LINES[-1].split()]).mean
     assert f"untouched model {untouched:,.2f}, after " in old
@@ -38,6 +39,7 @@ def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
     assert again["added_words"] == 3 and again["better"] is True and again["ended"] == "budget"
     assert again["after"]["perplexity"] < again["before"]["perplexity"]
     assert f"after {again['after']['perplexity']:,.2f} (forward {again['after']['forward']:,.2f}" in scores
+    assert "this training is finished; nothing to do. To train for longer, give --" in run(*call).err
     changed = one_sentence(run(*call[:-4], "--learning-rate", "0.02"))
     assert "other settings" in changed and "(--learning-rate: 0.01 in the run, 0.02 now)" in changed
 

@@ -9,7 +9,7 @@ import polyseme
 from polyseme.api.corpora import check_corpus
 from polyseme.api.embedding import embed, encode
 from polyseme.base.errors import UsageError
-from polyseme.encoders.script_check import task_warnings
+from polyseme.encoders.script_check import adaptation_warning, task_warnings
 from polyseme.text.corpus import Corpus
 from polyseme.text.script import ScriptProfile
 from tests.oracle.make import write_bilm
@@ -30,6 +30,16 @@ def test_pretraining_splits_chinese(chinese, tmp_path, caplog):
     assert model.splitter("他在北京的大学里。") == ["他", "在", "北京", "的", "大学", "里", "。"]
     assert "mostly Chinese" in caplog.text
     assert model.perplexity([["他", "很", "高兴", "。"]]) != model.perplexity([["高兴", "。", "很", "他"]])
+
+
+def test_adaptation_to_another_language_is_named():
+    english, chinese = ScriptProfile.of("We sat on the bank of the river."), ScriptProfile.of(CHINESE)
+    models = {name: SimpleNamespace(source=name) for name in ("en", "zh", "mine")}
+    for name, profile in (("zh", english), ("en", chinese)):
+        warning = adaptation_warning(models[name], profile)
+        assert f"{name} is a" in warning and "adapt a model of that language, or train one" in warning
+    for name, profile in (("en", english), ("zh", chinese), ("mine", english), ("mine", chinese)):
+        assert adaptation_warning(models[name], profile) is None
 
 
 def test_english_for_chinese_is_refused(chinese, tmp_path):

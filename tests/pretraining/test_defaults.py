@@ -68,7 +68,7 @@ def test_verdicts():
     said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
     assert said == ["usable", "usable for a first try", "hardly usable", "not usable"]
     near_unigrams = Baselines(101.0, 51.0).verdict({"perplexity": 100.2})
-    assert near_unigrams.startswith("hardly usable: 2 times the perplexity of 3-grams (3-gram 51.0, unigram 101.0)")
+    assert near_unigrams.startswith("hardly usable: its perplexity is 2 times that of 3-grams (3-gram 51.0, unigram 101.0)")
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})
     assert few.startswith("perhaps usable: better") and "only 12 held-out words" in few
     third = dataclasses.replace(counted, known=0.64).verdict({"perplexity": 40})

@@ -51,6 +51,31 @@ def test_spans():
     assert found.confused(2) == [("X", "Y", 1), ("X", "none", 1)]
 
 
+def test_scores_of_each_class():
+    examples = [tagged("B-X I-X O B-Y"), tagged("O O", 6), tagged("B-X B-X", 9)]
+    answers = [["B-X", "O", "O", "B-Y"], ["O", "O"], ["B-X", "B-Y"]]
+    found = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers).error_report("f")
+    # X: 1 of 3 is found, 1 of 2 answers is right; Y: 1 of 1, and 1 of 2
+    assert "   precision  recall     f1  gold\nX      0.500   0.333  0.400     3\nY      0.500   1.000  0.667     1\n" in str(
+        found
+    )
+    assert found.to_json()["classes"]["Y"] == {"precision": 0.5, "recall": 1.0, "f1": 2 / 3, "gold": 1}
+    assert list(found.to_json()["classes"]) == ["X", "Y"]
+
+
+def test_an_error_is_shown_once():
+    config = TaggingConfig(scheme="plain", **SMALL)
+    same, other = [tagged("N V", place) for place in (1, 4)], tagged("V V", 7)
+    found = asked(Tagging, config, [*same, other], [["N", "N"], ["N", "N"], ["N", "V"]]).error_report("f", errors=3)
+    assert [each.where for each in found.worst] == ["f:1", "f:7"]
+
+
+def test_chinese_is_shown_without_blanks():
+    examples = [TaggedSentence(list("他在北京"), ["O", "O", "B-LOC", "I-LOC"], [1, 2, 3, 4])]
+    found = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, [["O"] * 4]).error_report("f")
+    assert found.worst[0].text == "他在北京" and told(found.worst[0]) == [("北京", "LOC", "none")]
+
+
 def test_spans_without_types_and_none_at_all():
     config = TaggingConfig(scheme="BMES", **SMALL)
     found = asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]).error_report("f")

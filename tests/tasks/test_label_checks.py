@@ -47,6 +47,19 @@ def test_a_trained_task_matches_labels(tmp_path):
     test = write(tmp_path / "b.tsv", [("good", "POS"), ("bad", " neg ")])
     report = polyseme.evaluate(task, test)
     assert report.unknown_labels == [] and set(report.confusion.classes) <= {"pos", "Neg"}
+    assert "only 2 examples: chance alone moves the score about " in str(report)
+
+
+def test_the_training_file_says_nothing_of_new_texts(tmp_path, caplog):
+    rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
+    options = {"encoder": "none", "network": "pooled", **TINY}
+    polyseme.train("classification", write(tmp_path / "a.tsv", rows), out=tmp_path / "run", **options)
+    copy = write(tmp_path / "copy.tsv", rows)
+    polyseme.evaluate(tmp_path / "run", copy)
+    assert f"was trained on {copy}, so these scores say nothing of new texts: give others" in caplog.text
+    caplog.clear()
+    polyseme.evaluate(tmp_path / "run", write(tmp_path / "other.tsv", rows[:-1]))
+    assert "trained on" not in caplog.text
 
 
 def test_columns_of_the_training_file_hold_for_all(tmp_path):

@@ -297,6 +297,8 @@ def test_the_summary_has_the_range_of_scores():
     task = Pairs.build(small(goal="score", features=FeaturesConfig(words=TaskWordConfig(dim=3, word_dropout=0.2))), examples)
     shown = str(RunSummary(task, FitConfig(), {"train": task.data(examples)}, 1))
     assert "word dropout 0.2" in shown
+    longer = str(RunSummary(task, FitConfig(epochs=3, min_steps=50), {"train": task.data(examples)}, 2))
+    assert "training  about 25 epochs, min steps 50" in longer
     assert shown.splitlines()[0] == "scores    from 1.5 to 5" and "classes" not in shown
 
 

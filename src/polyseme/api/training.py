@@ -134,8 +134,10 @@ def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel,
 
 def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mapping[str, Any]) -> tuple[AdaptationResult, Run]:
     _large_pages()
+    from polyseme.encoders.script_check import adaptation_warning
     from polyseme.pretraining.adapt import adapt as continue_training
     from polyseme.pretraining.methods import configure_adaptation
+    from polyseme.text.script import ScriptProfile
 
     check_out_folder(out)
     encoder = loaded(model)
@@ -148,6 +150,8 @@ def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mappin
     own = None if "splitter" in settings else encoder.splitter
     opened = _open(corpus, text, settings, own, is_main_process=run.is_main_process)
     changes = run_config.accept_changes
+    if run.is_main_process and (warning := adaptation_warning(encoder, ScriptProfile.of_source(opened.source))):
+        _log.warning("%s", warning)
     return continue_training(encoder, opened, out, config, run, accept_changes=changes), run  # type: ignore[arg-type]
 
 

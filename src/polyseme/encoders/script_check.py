@@ -45,6 +45,13 @@ def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[s
     return [each for each in (what and f"{what}: {advice}", _traditional(encoder, profile, text)) if each]
 
 
+def adaptation_warning(encoder: Encoder, profile: ScriptProfile) -> str | None:
+    """That a shipped model is to be adapted to a language that it has not read; None: it has."""
+    what = _chinese_for_english(encoder, profile) or _few_letters(encoder, profile)
+    advice = "what it has learned helps little there; adapt a model of that language, or train one (polyseme pretrain)"
+    return what and f"{what}: {advice}"
+
+
 def sample(texts: Sequence[str | Sequence[str]]) -> str:
     """The first characters of some texts, each a string or its words."""
     found, room = list[str](), _LOOKED_AT

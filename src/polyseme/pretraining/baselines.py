@@ -16,6 +16,7 @@ from polyseme.base.display import two_digits
 from polyseme.base.errors import arg
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import BEGIN, count_ngrams, to_stream
+from polyseme.pretraining.result import FEW_WORDS
 from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import SPECIAL_TOKENS
@@ -25,8 +26,6 @@ MAX_WORDS = 5_000_000
 """Words that are counted: the end of a longer text, some ten seconds."""
 USABLE = 2.0
 """Times the perplexity of 3-grams, at most, for a model to be usable."""
-FEW_WORDS = 1000
-"""Held-out words that tell little."""
 FEW_UNKNOWN = 0.85
 """Share of known words below which it is told: a low perplexity is easy where the unknown word is often right."""
 MOSTLY_KNOWN = 0.7
@@ -63,7 +62,8 @@ class Baselines:
         """Whether a model with these scores is usable, in words: by the perplexities of both counted models beside its own.
 
         >>> Baselines(unigram=500, trigram=100).verdict({"perplexity": 130})
-        'usable for a first try: 1.3 times the perplexity of 3-grams (3-gram 100.0, unigram 500.0); more time or text helps'
+        'usable for a first try: its perplexity is 1.3 times that of 3-grams (3-gram 100.0, unigram 500.0); more time or text \
+helps'
         """
         ratio, perplexity = scores["perplexity"] / self.mean_trigram, scores["perplexity"]
         halfway = math.sqrt(self.unigram * self.mean_trigram)
@@ -77,7 +77,8 @@ class Baselines:
         beside, perhaps = f"{beside}; only {self.words:,} held-out words" if few else beside, "perhaps " if few else ""
         if perplexity >= self.unigram:
             return f"{perhaps}not usable: no better than the frequencies of words ({beside}); give more time or more text"
-        times = f"{two_digits(ratio)} times the perplexity of 3-grams ({beside})"
+        near = two_digits(ratio)
+        times = f"its perplexity is {'about' if near == '1' else f'{near} times'} that of 3-grams ({beside})"
         if ratio > USABLE or perplexity > halfway or self.known < MOSTLY_KNOWN:
             return f"{perhaps}hardly usable: {times}; give more time or more text"
         if ratio >= 1:

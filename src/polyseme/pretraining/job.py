@@ -178,6 +178,9 @@ class TrainingJob(Job):
             if output.was_finished and self.run.is_main_process:
                 _log.warning("%s", finished_message(self.out, self.method.train))
             result = self.result(output, card)
+            if isinstance(shards, Shards):
+                words = shards.offsets[held_out.stop] - shards.offsets[held_out.start]
+                result = dataclasses.replace(result, held_out_words=int(words))
             if self.run.is_main_process and result.ended is not None:
                 ids = self.vocabulary_ids(shards)
                 if ids is not None:
@@ -266,6 +269,8 @@ class TrainingJob(Job):
         values = {name: getattr(self.method, name, None) for name in _OPEN}
         found = {name: value for name, value in values.items() if value is not None and getattr(given, name) is None}
         found = {name: value for name, value in found.items() if name != "batching" and value != "full"}
+        if (rate := self.method.train.optim.learning_rate) == self.method.default_learning_rate != OptimConfig().learning_rate:
+            found["learning_rate"] = rate
         if self.run.is_main_process and found:
             _log.warning("chosen for this text and machine: %s", ", ".join(arg(name, value) for name, value in found.items()))
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
     from polyseme.pretraining.baselines import Baselines
 
+FEW_WORDS = 1000
+"""Held-out words that tell little."""
 OLD_VOCABULARY = "old_vocabulary"
 """Name of a score: the perplexity in which the words that an adaptation added count as unknown, as they did before."""
 
@@ -71,6 +73,8 @@ class TrainingResult(PretrainingResult):
     """The signal that interrupted it: SIGINT or SIGTERM."""
     baselines: Baselines | None = None
     """Perplexities of counted models on the same held-out text; None: not finished, or not comparable."""
+    held_out_words: int | None = None
+    """Words of the held-out text; None: not counted."""
 
     def to_dict(self) -> dict[str, Any]:
         values = {"out": str(self.out), "steps": self.steps, "words": self.words, **self.scores, "ended": self.ended}
@@ -122,6 +126,8 @@ class AdaptationResult(TrainingResult):
         scores = [f"before {format_perplexity(self.before)}" if self.before is not None else "before: no output layer"]
         scores += [f"after {format_perplexity(self.scores)}"] if self.scores else []
         lines = [self._run_line(), f"added {count(len(self.added), 'word')}", f"held-out perplexity: {', '.join(scores)}"]
+        if self.held_out_words is not None and self.held_out_words < FEW_WORDS:
+            lines.append(f"only {count(self.held_out_words, 'word')} of the text are held out: the difference may be chance")
         if self.before is not None and OLD_VOCABULARY in self.before and OLD_VOCABULARY in self.scores:
             lines.append(
                 f"over the old vocabulary: untouched model {self.before[OLD_VOCABULARY]:,.2f}, after "

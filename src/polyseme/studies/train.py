@@ -169,7 +169,8 @@ class TaskJob:
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
             for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
-        return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
+        names = {"train": str(files.train), "dev": str(files.dev or files.train), "test": str(files.test)}
+        return Splits(train, dev, test, names)
 
     def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""

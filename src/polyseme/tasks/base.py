@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
 from polyseme.tasks.config import POSITIONS, TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
-from polyseme.tasks.error_analysis import ErrorReport, ExampleError, UnknownLabel
+from polyseme.tasks.error_analysis import ErrorReport, ExampleError, UnknownLabel, distinct_errors
 from polyseme.tasks.features import Features, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.folder_writer import TaskFiles, write_task_folder
 from polyseme.tasks.predictions import LayerWeights, Prediction
@@ -372,7 +373,7 @@ class Task(Learner):
             self.main_metric,
             len(examples),
             self.confusion_matrix(examples, outputs),
-            found[:errors],
+            list(itertools.islice(distinct_errors(found), errors)),
             unknown,
             self.layer_weights(),
         )

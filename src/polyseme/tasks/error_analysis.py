@@ -7,6 +7,7 @@ or has the wrong type, one that was not found is a miss (prediction "none"), one
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +17,16 @@ from typing import Any, Protocol, Self, TypeVar
 from polyseme.base.display import columns, count, html_table, short
 from polyseme.base.errors import FormatError
 from polyseme.metrics.classes import OTHERS, Confusion, confusion
-from polyseme.metrics.spans import are_span_tags
+from polyseme.metrics.spans import PRFScore, are_span_tags
 from polyseme.tasks.predictions import LayerWeights
 
 NONE = "none"
+FEW = 100  # examples, below which a score is no more than a hint
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit
 _CLASSES = 16  # of a matrix, at most
 _LABEL = 14  # columns of a label in a matrix
+_CLASS = 40  # and in a list
 Label = tuple[str, str]
 """A label, and the file and line where it is."""
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -124,6 +127,7 @@ class ErrorReport:
             "scores": self.scores,
             "main": self.main,
             "examples": self.examples,
+            "classes": table and {label: _class_scores(each) for label, each in table.classes.items() if label != NONE},
             "confusion": table and {"labels": list(table.labels), "counts": table.counts.tolist()},
             "errors": [
                 {
@@ -140,8 +144,10 @@ class ErrorReport:
 
     def __str__(self) -> str:
         blocks = [f"{self.path}: {count(self.examples, 'example')}\n{score_table({'': self.scores})}"]
+        if few := few_examples(self.main, self.scores.get(self.main, math.nan), self.examples):
+            blocks[0] += f"\n{few}"
         if self.confusion is not None:
-            blocks.append(self._confusion_text())
+            blocks += [class_table(self.confusion), self._confusion_text()]
         if self.worst:
             blocks.append("worst errors")
         blocks += map(str, self.worst)
@@ -164,6 +170,47 @@ class ErrorReport:
         if rows:
             tables.append(html_table(["where", "text", "gold", "predicted"], rows, caption="worst errors"))
         return "".join([*tables, self.layer_weights._repr_html_()])
+
+
+def few_examples(main: str, score: float, examples: int, what: str = "example") -> str:
+    """Return a sentence that says how much chance moves a score, where few examples were scored; else nothing.
+
+    >>> few_examples("accuracy", 0.8, 25), few_examples("f1", 0.8, 1, "dev example"), few_examples("f1", 0.8, 100)
+    ('only 25 examples: chance alone moves the score about 16 points up or down', 'only 1 dev example: chance alone moves the \
+score by many points', '')
+    """
+    if not 0 < examples < FEW or math.isnan(score):
+        return ""
+    share = min(max(score, 0.1), 0.9)  # no score is certain
+    points = f"{196 * math.sqrt(share * (1 - share) / examples):.0f} points"
+    size = f"about {points} up or down" if main == "accuracy" else "by many points"
+    return f"only {count(examples, what)}: chance alone moves the score {size}"
+
+
+def distinct_errors(errors: Iterable[ExampleError]) -> Iterator[ExampleError]:
+    """Yield the first of errors that are equal but for their place: of a text that is in a file twice."""
+    seen: set[tuple[Any, ...]] = set()
+    for error in errors:
+        key = (error.text, *error.errors)
+        if key not in seen:
+            seen.add(key)
+            yield error
+
+
+def class_table(table: Confusion) -> str:
+    """Precision, recall and F1 of each class, with the number of its gold labels.
+
+    >>> print(class_table(confusion(["a", "a", "b"], ["a", "b", "b"])))
+       precision  recall     f1  gold
+    a      1.000   0.500  0.667     2
+    b      0.500   1.000  0.667     1
+    """
+    rows = [["", "precision", "recall", "f1", "gold"]]
+    for label, scores in table.largest(PAIRS).classes.items():
+        if label not in (NONE, OTHERS):
+            values = (f"{value:.3f}" for value in (scores.precision, scores.recall, scores.f1))
+            rows.append([short(label, _CLASS), *values, f"{scores.gold:,}"])
+    return columns(rows, indent=0, right=range(1, len(rows[0])))
 
 
 def confusion_text(table: Confusion, width: int = WIDTH) -> str:
@@ -212,6 +259,10 @@ def location(path: str | Path, line: int | None) -> str:
     ('dev.tsv:3', 'dev.tsv')
     """
     return str(path) if line is None else f"{path}:{line}"
+
+
+def _class_scores(scores: PRFScore) -> dict[str, float]:
+    return {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1, "gold": scores.gold}
 
 
 # ---- labels

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.files import read_json
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
 from polyseme.training.resume import check_resume_settings, differences, plain_settings
 from polyseme.training.setting_names import listed_changes, option_names
 from polyseme.training.trainer import TrainOutput
+
+_BUDGET = {"config.steps", "settings.fitting.epochs"}
+"""Settings that make a run longer."""
 
 
 def finished_output(out: Path, settings: Mapping[str, Any], result: str, *, accept_changes: bool) -> TrainOutput | None:
@@ -32,7 +35,8 @@ def finished_output(out: Path, settings: Mapping[str, Any], result: str, *, acce
         return None
     if changed := differences(old, now):
         what = f"{out} has a finished run with other settings ({listed_changes(changed, names)})"
-        raise PolysemeError(f"{what}: choose another folder for a new run, or give the old settings to see its result")
+        more = f", or {arg('accept_changes', True)} to train on with a larger budget" if _BUDGET & changed.keys() else ""
+        raise PolysemeError(f"{what}: choose another folder for a new run, give the old settings to see its result{more}")
     fields = ("steps", "words", "seconds", "best", "best_step", "scores", "ended")
     values = {name: progress.get("step" if name == "steps" else name) for name in fields}
     return TrainOutput(out=out, **values)  # type: ignore[arg-type]

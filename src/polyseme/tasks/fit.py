@@ -32,7 +32,8 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.finished_run import finished_output
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.folder_check import is_task
+from polyseme.tasks.folder_check import HEAD, is_task
+from polyseme.tasks.leakage import TRAINING_FILE, file_hash
 from polyseme.tasks.registry import TASKS
 from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
 from polyseme.tasks.run_summary import RunSummary
@@ -76,7 +77,7 @@ class Splits:
     dev: Sequence[Any]
     test: Sequence[Any] | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Files of the dev and the test data, for the report of errors."""
+    """Files of the training, the dev and the test data, for the report of errors."""
     texts: Sequence[Any] | None = None
     """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
 
@@ -116,6 +117,8 @@ def fit(
     attempts = Attempts.read(out / "run")
     if is_task(out) and not attempts.scores and not CheckpointManager(out / "run").steps():
         raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
+    if is_task(out) and (found := read_json(out / HEAD).get("task")) != kind.kind:
+        raise PolysemeError(f"{out} holds a trained task of another kind ({found}, not {kind.kind}): choose another folder")
     if not data.train or not data.dev:
         raise PolysemeError(f"{len(data.train)} training and {len(data.dev)} dev examples; both are needed")
     # each with its own context: neither reads the other
@@ -316,6 +319,7 @@ class _Session:
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             summary |= {"warning": warning} if warning else {}
+            summary |= {TRAINING_FILE: file_hash(data.names.get("train"))}
             summary |= {"test_data": self.test_fingerprint(best), "settings": self.settings_fingerprint()}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if not self.shares_cache:

@@ -83,7 +83,11 @@ class RunSummary:
         return f"about {size / 1e9:,.1f} GB for frozen layers while it trains" if size >= _LARGE else ""
 
     def _training(self) -> str:
-        return ", ".join([*_values(self.fitting, _TRAINING), _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])
+        values = _values(self.fitting, _TRAINING)
+        epochs, fewest = getattr(self.fitting, "epochs", None), getattr(self.fitting, "min_steps", 0)
+        if epochs is not None and fewest > epochs * self.steps_per_epoch:
+            values[0] = _unbroken(f"about {fewest / self.steps_per_epoch:.0f} epochs")
+        return ", ".join([*values, _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])
 
 
 def label_counts(examples: Sequence[Any]) -> Counter[str]:

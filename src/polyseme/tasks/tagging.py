@@ -57,6 +57,7 @@ from polyseme.text.labelled.marked_texts import LONG
 from polyseme.text.labelled.table_columns import column_of
 from polyseme.text.labelled.tagged_shapes import EXPECTED
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
+from polyseme.text.splitting.alignment import join
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -294,11 +295,9 @@ class Tagging(Task):
         """Sentences by the number of their wrong words or spans."""
         for example, tags in zip(examples, outputs, strict=True):
             aligned = self._aligned(example.tags, tags).items()
-            errors = [
-                PredictionError(" ".join(example.words[slice(*span)]), *pair) for span, pair in aligned if pair[0] != pair[1]
-            ]
+            errors = [PredictionError(join(example.words[slice(*span)]), *pair) for span, pair in aligned if pair[0] != pair[1]]
             if errors:
-                yield ExampleError(_location(example, path), " ".join(example.words), errors, len(errors))
+                yield ExampleError(_location(example, path), join(example.words), errors, len(errors))
 
     def _aligned(self, gold: Sequence[str], tags: Sequence[str]) -> dict[tuple[int, int], tuple[str, str]]:
         """The gold and the predicted tag of each word, or type of each span, by its begin and end."""

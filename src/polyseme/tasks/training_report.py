@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polyseme.base.display import columns, count, html_table, short
-from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, html_confusion
+from polyseme.base.display import columns, html_table, short
+from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, few_examples, html_confusion
 from polyseme.tasks.predictions import LayerWeights
 
 ERRORS = 4  # examples
 WRONG = 3  # words or spans of each
-FEW = 100  # examples, below which a score is no more than a hint
 MODEL = "this model"
 Scores = Mapping[str, float]
 Row = tuple[str, str, Scores]
@@ -64,12 +63,7 @@ class TrainingReport:
     def caution(self) -> str:
         """Return a sentence that says how much chance moves the score, where few examples were scored; else nothing."""
         own = self.scores.get(self._set, {}).get(self.main, math.nan)
-        if self.errors is None or not 0 < self.errors.examples < FEW or math.isnan(own):
-            return ""
-        share = min(max(own, 0.1), 0.9)  # no score is certain
-        points = f"{196 * math.sqrt(share * (1 - share) / self.errors.examples):.0f} points"
-        size = f"about {points} up or down" if self.main == "accuracy" else "by many points"
-        return f"only {count(self.errors.examples, f'{self._set} example')}: chance alone moves the score {size}"
+        return "" if self.errors is None else few_examples(self.main, own, self.errors.examples, f"{self._set} example")
 
     def baselines(self, split: str) -> dict[str, float]:
         """Return the main metric of each baseline on a data set."""
