@@ -3,7 +3,7 @@
 A page is indexed under every word that the dictionary finds in it, overlapping ones and single characters too (but not 分词
 in 区分词义, which begins and ends within words). A query is split into the fewest words of the index; of several ways, into
 those whose rarest word is on the most pages. So a page that contains the query contains its words, whatever stands around
-them; two splitters that disagree cannot lose it. A page that has only the parts of a long word is found after those that have it.
+them; two splitters that disagree cannot lose it. A page with only the parts of a long word comes after those with the word.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ var partsOf = (word) => {
 
 
 def words_of(run: str) -> list[str]:
-    """The words of the dictionary in a run of Chinese, but none that begins and ends within other words, as 分词 in 区分词义."""
+    """The words of the dictionary in Chinese text, but none that begins and ends within other words, as 分词 in 区分词义."""
     ends = {0, *itertools.accumulate(map(len, DICTIONARY.cut(run)))}
     found, begin = list[str](), 0
     for word in DICTIONARY.cut_all(run):  # in the order of their beginnings

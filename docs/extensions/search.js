@@ -25,35 +25,35 @@ var Scorer = {
 {
   const FEW = 3, MOST = 0.5, LENGTH = 140;
   const pagesWithAll = Search.performTermsSearch; // of words with two letters, it asks for one
-  const weighed = (result, weight) => result.map((value, place) => (place === 4 ? value * weight : value)); // its score
+  const withScore = (result, score) => result.map((value, place) => (place === 4 ? score : value));
 
   // page -> result: the pages with a word, or with all parts of a long Chinese one
   const pagesWithWord = (word, excluded) => new Map(pagesWithAll(new Set([word]), excluded).map((each) => [each[0], each]));
   const pagesWith = (word, excluded) => {
     const [first, ...others] = (typeof partsOf === "undefined" ? [] : partsOf(word)).map((part) => pagesWithWord(part, excluded));
     const inParts = [...(first ?? [])].filter(([page]) => others.every((pages) => pages.has(page)));
-    return new Map([...inParts.map(([page, result]) => [page, weighed(result, Scorer.parts)]), ...pagesWithWord(word, excluded)]);
+    return new Map([...inParts.map(([page, result]) => [page, withScore(result, result[4] * Scorer.parts)]), ...pagesWithWord(word, excluded)]);
   };
 
   const rarity = (pages) => Math.log(1 + Search._index.docnames.length / (pages || 1));
 
-  // Sphinx finds the pages with all words: a long question has none. Rare words count more.
+  // Sphinx finds the pages with all words: a long question has none. Rare words count more, words on no page not at all.
   Search.performTermsSearch = (words, excluded) => {
     const pages = new Map();
     let all = 0;
     for (const word of words) {
-      const found = pagesWith(word, excluded), weight = rarity(found.size);
+      const found = pagesWith(word, excluded), weight = found.size ? rarity(found.size) : 0;
       all += weight;
       for (const [page, result] of found) {
-        const before = pages.get(page) ?? { result, share: 0, words: 0 };
-        const better = result[4] > before.result[4] ? result : before.result;
-        pages.set(page, { result: better, share: before.share + weight, words: before.words + 1 });
+        const before = pages.get(page) ?? { result, score: 0, share: 0, words: 0 };
+        const score = before.score + weight * result[4];
+        pages.set(page, { result, score, share: before.share + weight, words: before.words + 1 });
       }
     }
+    const scored = ({ result, score }, weight) => withScore(result, (weight * score) / all);
     const whole = [...pages.values()].filter((each) => each.words === words.size);
     const most = [...pages.values()].filter((each) => each.words < words.size && each.share >= MOST * all);
-    const weaker = most.map(({ result, share }) => weighed(result, (Scorer.most * share) / all));
-    return [...whole.map((each) => each.result), ...(whole.length < FEW ? weaker : [])];
+    return [...whole.map((each) => scored(each, 1)), ...(whole.length < FEW ? most.map((each) => scored(each, Scorer.most)) : [])];
   };
 
   // the section of a page that has most of the words, and its sentence with the rarest of them

@@ -1,4 +1,4 @@
-"""What search results show of a page: the text of its sections, in a script, since browsers let no page of files fetch another."""
+"""What search results show of a page: its text, in a script, since browsers do not let pages of files fetch others."""
 
 from __future__ import annotations
 
