@@ -81,7 +81,7 @@ var Scorer = {
       const section = anchor ? sections.find(([each]) => each === anchor) : sectionAbout(sections, words);
       if (!section) return;
       if (!anchor && section !== sections[0]) {
-        link.hash = section[0];
+        link.setAttribute("href", `${page}#${section[0]}`);
         link.textContent += ` > ${section[1]}`;
       }
       if ([...results.querySelectorAll("li a")].some((other) => other !== link && other.href === link.href)) return item.remove();
