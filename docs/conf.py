@@ -23,7 +23,9 @@ version = release = polyseme.__version__
 language = "zh_CN" if chinese else "en"
 locale_dirs = ["../locale"]  # Chinese words of the theme
 
-extensions = ["myst_nb", "chinese_search", "code_lines", "english_pages", "mathml", "reference"]
+extensions = [
+    *("myst_nb", "chinese_search", "code_lines", "course_files", "english_pages", "mathml", "reference", "search_texts"),
+]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["**/.ipynb_checkpoints"]
 suppress_warnings = ["toc.empty_glob"]  # a course without chapters yet
@@ -44,10 +46,10 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 templates_path = ["templates"]
 html_copy_source = False
-html_show_search_summary = False  # it would be fetched, which browsers forbid pages of the file system
+html_show_search_summary = False  # it would be fetched, which browsers forbid pages of the file system: see search_texts
 html_show_sphinx = False
 html_search_language = "zh" if chinese else "en"
-html_search_scorer = str(DOCS / "extensions" / "search_scorer.js")
+html_search_scorer = str(DOCS / "extensions" / "search.js")
 html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"

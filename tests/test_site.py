@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import types
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,11 @@ QUERIES = {
     "没有空格的语言": "how-to/faq",
     "Hugging Face": "how-to/integrations",
     "spaCy": "how-to/integrations",
+    "评测指标": "reference/tasks",
+    "命名实体识别": "how-to/tag",
+    "词义消歧": "how-to/look-inside",
+    "训练被杀掉怎么继续": "how-to/faq",
+    "分词": "how-to/embed",
 }
 """What a reader types, and a page that must be among the results."""
 
@@ -109,6 +115,15 @@ def test_a_chinese_page_whose_english_page_has_changed_is_named(tmp_path: Path, 
     assert translations.problems() == [] and chinese.read_text().count("translated from") == 1
     english.write_text("# A, changed\n")
     assert translations.problems() == ["docs/zh/a.md is stale: docs/en/a.md has changed since"]
+
+
+def test_no_word_is_indexed_across_two_others() -> None:
+    for each in ("sphinx", "rjieba"):
+        pytest.importorskip(each)
+    words_of = module("chinese_search").words_of
+    assert {"区分", "词义"} <= set(words_of("区分词义")) and "分词" not in words_of("区分词义")
+    assert {"命名", "命名实体", "命名实体识别", "识别"} <= set(words_of("命名实体识别"))
+    assert "分词" in words_of("中文分词和分词器") and "杀掉" in words_of("训练被杀掉")
 
 
 def test_a_formula_shows_the_begin_token_of_a_sentence() -> None:
@@ -166,7 +181,8 @@ def test_both_languages_have_pages(site: Path) -> None:
         assert len(written) >= 20
     english, chinese = ((site / language / "how-to" / "tag.html").read_text(encoding="utf-8") for language in ("en", "zh"))
     assert 'href="../../zh/how-to/tag.html"' in english and 'href="../../en/how-to/tag.html"' in chinese
-    for theirs, ours in {"Made with": "主题：", "On this page": "本页目录", "Next": "下一页"}.items():
+    translated = {"Made with": "主题：", "On this page": "本页目录", "Next": "下一页", ">Command line<": ">命令行<"}
+    for theirs, ours in translated.items():
         assert theirs in english and ours in chinese and theirs not in chinese, theirs
 
 
@@ -181,7 +197,14 @@ def test_chinese_search_finds_the_page(site: Path, browser: Any) -> None:
         page.wait_for_function("document.querySelector('p.search-summary').innerText")  # told at the end
         found = page.evaluate("[...document.querySelectorAll('ul.search li a')].map(link => link.getAttribute('href'))")
         assert any(link.startswith(f"{wanted}.html") for link in found[:10]), (query, found[:10])
-    assert problems == []
+        assert page.evaluate("document.querySelectorAll('ul.search li p.context').length") > 0, query
+    page.goto(f"{(site / 'zh' / 'search.html').as_uri()}?q=训练被杀掉怎么继续")
+    page.wait_for_function("document.querySelector('p.search-summary').innerText")
+    first = page.query_selector("ul.search li")
+    assert first.query_selector("a").get_attribute("href").startswith("how-to/faq.html#")  # the answer, not the top of the page
+    assert "杀掉" in first.inner_text() and "检查点" in first.query_selector("p.context").inner_text()
+    names = "[...document.querySelectorAll('[aria-label]')].map(each => each.getAttribute('aria-label'))"
+    assert [name for name in page.evaluate(names) if "Toggle" in name] == [] and problems == []
 
 
 @pytest.mark.slow
@@ -202,6 +225,20 @@ def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
     assert ask("en", "speed of the service")["speed of the service"][0] == "results/service"  # it is called so
     for query, pages in ask("zh", *QUERIES).items():
         assert QUERIES[query] in pages[:10], (query, pages[:10])
+    questions = {"en": "how can I continue a zebra training that was killed", "zh": "斑马训练被杀掉了怎么继续"}
+    for language, query in questions.items():  # no page has the zebra
+        assert ask(language, query)[query][0] == "how-to/faq"
+
+
+@pytest.mark.slow
+def test_the_course_can_be_downloaded(site: Path) -> None:
+    for language in ("en", "zh"):
+        (archive,) = (site / language / "_downloads").rglob("polyseme-course.zip")
+        page = (site / language / "course" / "index.html").read_text(encoding="utf-8")
+        assert f'href="../{archive.relative_to(site / language)}"' in page
+        names = zipfile.ZipFile(archive).namelist()
+        assert {"course/exercises/conftest.py", "course/exercises/check_11.py"} <= set(names)
+        assert len([name for name in names if name.startswith(f"docs/{language}/course/")]) == 11
 
 
 @pytest.mark.slow

@@ -1,12 +1,11 @@
 """The generated part of the reference: a page for each command with every option and its default, and one for Python.
 
 Written to `reference/generated/` of each language before the site is built, from what the command line and `import polyseme`
-are made of: nothing is described twice. It stays in English.
+are made of: nothing is described twice. It stays in English; its titles in the sidebar are translated.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import itertools
@@ -50,10 +49,23 @@ SAME = (
 )
 COMMANDS = {**{name: name for name in SAME}, "embed_file": "embed", "embed_dataset": "embed", "neighbors": "neighbours"}
 """The command whose options are the keyword arguments of a function."""
+TITLES = {"en": ("Command line", "Python functions and classes"), "zh_CN": ("命令行", "Python 函数与类")}
+LEADS = {
+    "en": (
+        "Every command with all its options and their defaults. `polyseme COMMAND --help` shows the same.",
+        "Everything that `import polyseme` offers, from the docstrings.",
+    ),
+    "zh_CN": (
+        "每个命令的全部选项和默认值，与 `polyseme 命令 --help` 显示的相同（英文）。",
+        "`import polyseme` 提供的全部函数和类，取自代码中的文档字符串（英文）。",
+    ),
+}
+"""What stands above the English text, of the commands and of Python, by language."""
 
 
-def pages() -> Iterator[tuple[str, str]]:
+def pages(language: str = "en") -> Iterator[tuple[str, str]]:
     """Names and texts of all pages."""
+    (commands_title, python_title), (commands_lead, python_lead) = TITLES[language], LEADS[language]
     commands = [(name, help, verbs) for name, (help, verbs) in verbs_by_group().items()]
     single = [(verb.name, "", [verb]) for verb in commands[0][2] if not verb.hidden]
     every = sorted([*single, *commands[1:]])
@@ -62,12 +74,8 @@ def pages() -> Iterator[tuple[str, str]]:
         sections = [_command(verb, name, alone=not help) for verb in shown]
         yield f"commands/{name}", "\n\n".join([f"# polyseme {name}", *([help] if help else []), *sections]) + "\n"
     listed = "\n".join(name for name, _, _ in every)
-    yield (
-        "commands/index",
-        "# Command line\n\nEvery command with all its options and their defaults. `polyseme COMMAND --help` shows the same.\n\n"
-        f"```{{toctree}}\n{listed}\n```\n",
-    )
-    yield "api", _api()
+    yield "commands/index", f"# {commands_title}\n\n{commands_lead}\n\n```{{toctree}}\n{listed}\n```\n"
+    yield "api", _api(f"# {python_title}", python_lead)
 
 
 def _command(verb: Verb, group: str, *, alone: bool) -> str:
@@ -100,11 +108,8 @@ def _entry(parameter: Parameter) -> str:
     return f"`{flags}`\n: {parameter.description() or 'See above.'}{required}"
 
 
-def _api() -> str:
-    parts = [
-        "# Python functions and classes",
-        "Everything that `import polyseme` offers, from the docstrings.",
-    ]
+def _api(title: str, lead: str) -> str:
+    parts = [title, lead]
     for name in sorted(HOMES, key=str.lower):
         module, _, attribute = HOMES[name].partition(":")
         parts += [f"## {name}", _object(name, getattr(importlib.import_module(module), attribute))]
@@ -182,14 +187,9 @@ def _linked(text: str) -> str:
     return re.sub(r"docs/en/([\w/-]+)\.md", r"[\1](/\1.md)", text)
 
 
-@functools.cache
-def _all_pages() -> list[tuple[str, str]]:
-    return list(pages())
-
-
 def write(app: Any) -> None:
     folder = Path(app.srcdir) / "reference" / "generated"
-    wanted = {folder / f"{name}.md": text for name, text in _all_pages()}
+    wanted = {folder / f"{name}.md": text for name, text in pages(app.config.language)}
     for old in set(folder.rglob("*.md")) - set(wanted):
         old.unlink()
     for path, text in wanted.items():

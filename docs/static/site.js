@@ -27,12 +27,24 @@ document.addEventListener("DOMContentLoaded", () => {
   set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
   set("p.caption[role='heading']", "aria-level", "2");
   if (chinese) {  // names that the theme does not take from the catalogue
-    set("#__navigation", "aria-label", "打开或关闭网站导航");
-    set("#__toc", "aria-label", "打开或关闭本页目录");
-    set("button.theme-toggle", "aria-label", "切换浅色、深色或自动配色");
-    for (const each of document.querySelectorAll(".toctree-checkbox")) {
-      each.setAttribute("aria-label", each.getAttribute("aria-label").replace("Toggle navigation of", "展开或收起"));
+    const names = {
+      "Toggle site navigation sidebar": "打开或关闭网站导航",
+      "Toggle table of contents sidebar": "打开或关闭本页目录",
+      "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动配色",
+      "Toggle navigation of ": "展开或收起",
+      Contents: "目录",
+      Menu: "菜单",
+      Expand: "展开",
+      "Light mode": "浅色",
+      "Dark mode": "深色",
+      "Auto light/dark, in light mode": "自动配色，当前浅色",
+      "Auto light/dark, in dark mode": "自动配色，当前深色",
+    };
+    const translated = (text) => Object.entries(names).reduce((name, [theirs, ours]) => name.replace(theirs, ours), text);
+    for (const each of document.querySelectorAll("[aria-label^='Toggle ']")) {
+      each.setAttribute("aria-label", translated(each.getAttribute("aria-label")));
     }
+    for (const each of document.querySelectorAll("symbol title")) each.textContent = names[each.textContent] ?? each.textContent;
   }
   // the corner of a table with row names is no header
   for (const each of document.querySelectorAll("th")) {

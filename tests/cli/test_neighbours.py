@@ -99,20 +99,13 @@ def test_called_wrongly(run, model, text):
     assert "no such file" in one_sentence(run("neighbours", SENTENCE, "-m", model, "-p", 1, "-c", "none.txt"))
 
 
-def test_a_chinese_word_that_is_split_differently(run, tmp_path):
-    folder = tiny(output=False).save_pretrained(tmp_path / "m")
-    result = run("neighbours", "他打开灯", "-w", "打", "-m", folder, "--splitter", "chinese")
-    sentence = one_sentence(result, 2)
+@pytest.mark.parametrize(("word", "spaced"), [("打", "他 打 开灯"), ("开灯", "他打 开灯")])
+def test_a_chinese_word_that_is_split_differently(word, spaced, run, tmp_path):
+    call = ("-w", word, "-m", tiny(output=False).save_pretrained(tmp_path / "m"), "--splitter", "chinese")
+    sentence = one_sentence(run("neighbours", "他打开灯", *call), 2)
     assert "0: 他, 1: 打开, 2: 灯; choose one with --position" in sentence
-    assert sentence.endswith("or read every character as a word: load the model with --splitter characters\n")
-    call = ("neighbours", "他打开灯", "-m", folder, "--splitter", "characters")
-    assert run(*call, "-w", "打").out.startswith("他[打]开灯\n")
-
-
-def test_no_splitter_is_named_where_it_does_not_help(run, tmp_path):
-    folder = tiny(output=False).save_pretrained(tmp_path / "m")
-    result = run("neighbours", "他打开灯了", "-w", "开灯", "-m", folder, "--splitter", "chinese")
-    assert one_sentence(result, 2).endswith("choose one with --position\n")
+    assert sentence.endswith(f"or write spaces around the word: {spaced!r}\n")
+    assert run("neighbours", spaced, *call).out.partition("\n")[0] == "他打开灯".replace(word, f"[{word}]")
 
 
 @pytest.mark.parametrize("width", [0, 24, 40, 80, 200])

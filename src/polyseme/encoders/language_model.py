@@ -134,8 +134,9 @@ def find_position(sentence: Sentence, words: Sequence[str], word: str | None, po
     if word and isinstance(sentence, str) and word in sentence:
         split = f"the model splits the sentence into {_numbered(words)}"
         choose = f"choose one with {arg('position')}"
-        if len(word) == 1 and ScriptProfile.of(sentence).is_chinese:
-            choose += f", or read every character as a word: load the model with {arg('splitter', 'characters')}"
+        if ScriptProfile.of(sentence).is_chinese:
+            before, _, after = sentence.partition(word)
+            choose += f", or write spaces around the word: {short(f'{before} {word} {after}'.strip(), 60)!r}"
         raise UsageError(f"{word!r} is not a word of its own: {split}; {choose}")
     raise UsageError(f"{word!r} is not in the sentence; its words are {_numbered(words)}")
 

@@ -1,0 +1,97 @@
+// The search page: the order of the results, pages that have most of the words of a question, and what they say about it.
+var Scorer = {
+  // for a page that has the words somewhere; a page or heading that is called so keeps its score, which is the highest
+  folders: { "get-started": 1, "how-to": 1, reference: 0.9, concepts: 0.7, course: 0.55, results: 0.2 },
+  lists: 0.9, // pages that only name others
+  parts: 0.6, // pages that have the parts of a word, but not the word
+  most: 0.5, // pages that have most of the words, if few have all
+
+  score: ([page, title, anchor, description, score, file, kind]) => {
+    if (kind !== "text") return score;
+    return score * (Scorer.folders[page.split("/")[0]] ?? 1) * (page.endsWith("/index") ? Scorer.lists : 1);
+  },
+
+  // these are Sphinx's own
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
+
+{
+  const FEW = 3, MOST = 0.5, LENGTH = 140;
+  const pagesWithAll = Search.performTermsSearch; // of words with two letters, it asks for one
+  const withScore = (result, score) => result.map((value, place) => (place === 4 ? score : value));
+
+  // page -> result: the pages with a word, or with all parts of a long Chinese one
+  const pagesWithWord = (word, excluded) => new Map(pagesWithAll(new Set([word]), excluded).map((each) => [each[0], each]));
+  const pagesWith = (word, excluded) => {
+    const [first, ...others] = (typeof partsOf === "undefined" ? [] : partsOf(word)).map((part) => pagesWithWord(part, excluded));
+    const inParts = [...(first ?? [])].filter(([page]) => others.every((pages) => pages.has(page)));
+    return new Map([...inParts.map(([page, result]) => [page, withScore(result, result[4] * Scorer.parts)]), ...pagesWithWord(word, excluded)]);
+  };
+
+  const rarity = (pages) => Math.log(1 + Search._index.docnames.length / (pages || 1));
+
+  // Sphinx finds the pages with all words: a long question has none. Rare words count more, words on no page not at all.
+  Search.performTermsSearch = (words, excluded) => {
+    const pages = new Map();
+    let all = 0;
+    for (const word of words) {
+      const found = pagesWith(word, excluded), weight = found.size ? rarity(found.size) : 0;
+      all += weight;
+      for (const [page, result] of found) {
+        const before = pages.get(page) ?? { result, score: 0, share: 0, words: 0 };
+        const score = before.score + weight * result[4];
+        pages.set(page, { result, score, share: before.share + weight, words: before.words + 1 });
+      }
+    }
+    const scored = ({ result, score }, weight) => withScore(result, (weight * score) / all);
+    const whole = [...pages.values()].filter((each) => each.words === words.size);
+    const most = [...pages.values()].filter((each) => each.words < words.size && each.share >= MOST * all);
+    return [...whole.map((each) => scored(each, 1)), ...(whole.length < FEW ? most.map((each) => scored(each, Scorer.most)) : [])];
+  };
+
+  // the section of a page that has most of the words, and its sentence with the rarest of them
+  const sectionAbout = (sections, words) => {
+    const sum = (where) => words.reduce((total, [word, weight]) => total + (where.toLowerCase().includes(word) ? weight : 0), 0);
+    const scores = sections.map(([, title, text]) => sum(text) + 2 * sum(title));
+    const best = Math.max(...scores);
+    return best ? sections[scores.indexOf(best)] : undefined;
+  };
+  const excerpt = (text, words) => {
+    const place = Math.max(0, words.map(([word]) => text.toLowerCase().indexOf(word)).find((each) => each >= 0) ?? 0);
+    const sentence = Math.max(...["。", "；", "？", ". "].map((stop) => text.lastIndexOf(stop, place))) + 1;
+    const begin = place - sentence < LENGTH / 2 ? sentence : place - LENGTH / 3;
+    return (begin ? "…" : "") + text.slice(begin, begin + LENGTH).trim() + (begin + LENGTH < text.length ? "…" : "");
+  };
+  const results = document.getElementById("search-results");
+  if (results) {
+    const show = (item) => {
+      const link = item.querySelector("a"), [page, anchor] = link.getAttribute("href").split("#");
+      const sections = searchTexts[page.replace(/\.html$/, "")];
+      if (!sections || item.classList.contains("kind-object")) return;
+      const query = new URLSearchParams(location.search).get("q");
+      const words = [...Search._parseQuery(query)[3]].map((word) => [word, rarity(pagesWith(word, new Set()).size)]);
+      words.sort(([, one], [, other]) => other - one);
+      const section = anchor ? sections.find(([each]) => each === anchor) : sectionAbout(sections, words);
+      if (!section) return;
+      if (!anchor && section !== sections[0]) {
+        link.setAttribute("href", `${page}#${section[0]}`);
+        link.textContent += ` > ${section[1]}`;
+      }
+      if ([...results.querySelectorAll("li a")].some((other) => other !== link && other.href === link.href)) return item.remove();
+      const context = item.appendChild(document.createElement("p"));
+      context.classList.add("context");
+      context.textContent = excerpt(section[2], words);
+      for (const [word] of words) _highlightText(context, word, "highlighted");
+    };
+    new MutationObserver((changes) => {
+      for (const change of changes) for (const node of change.addedNodes) if (node.tagName === "LI") show(node);
+    }).observe(results, { childList: true, subtree: true });
+  }
+}
