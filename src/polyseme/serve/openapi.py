@@ -38,7 +38,7 @@ class ErrorResponse(BaseModel):
 class Warned(BaseModel):
     """What every answer of a model may have."""
 
-    warning: str | None = Field(None, description="What the model cannot read well in the text; missing if it can.")
+    warning: str | None = Field(None, description="What the model cannot read well, or texts without a word; missing if there is nothing to say.")
 
 
 class WordVectors(BaseModel):
