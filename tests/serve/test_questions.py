@@ -65,6 +65,14 @@ def test_neighbours(service: TestClient, models: ServedModels) -> None:
     assert everything["in_context"] == plain(expected["in_context"]) and everything["by_itself"] == plain(expected["by_itself"])
 
 
+def test_the_words_of_the_same_sentence_are_no_neighbours(service: TestClient) -> None:
+    own = ["Money", "in", "the", "bank", "."]
+    for path, more in {"neighbours": {}, "mix": {"weights": [0, 0.5, 0.5]}}.items():
+        for same_word in (None, True):
+            found = ask(service, path, text=own, position=3, count=50, same_word=same_word, **more)["in_context"]
+            assert found and own not in [each["words"] for each in found], path
+
+
 def test_substitutes_scores_and_similar_words(service: TestClient, models: ServedModels) -> None:
     encoder = models.model("tiny").encoder
     answer = ask(service, "substitutes", text=TEXT, word="bank", count=4)
