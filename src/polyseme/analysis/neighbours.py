@@ -120,7 +120,7 @@ class Neighbours:
             lines.append(f"by its static vector ({'layer 0' if self.searched.contextual else size})")
             if not self.known:
                 lines.append("  none: the model does not know the word, and has one vector for all unknown words")
-            lines += [f"{self._start(each)}  {counted(each.count, 'time')}" for each in self.static]
+            lines += [f"{self._start(each)}  {counted(each.count, 'time')} in the text" for each in self.static]
         if self.searched.folder is not None:
             lines += ["", f"index: {self.searched.folder}"]
         return "\n".join(lines)
@@ -142,7 +142,7 @@ class Neighbours:
 
     def _repr_html_(self) -> str:
         rows = [[f"{each.cosine:.3f}", each.word, join_words(each.sentence, each.position)] for each in self.in_context]
-        rows += [[f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')}"] for each in self.static]
+        rows += [[f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')} in the text"] for each in self.static]
         return html_table(["cosine", "word", "where"], rows, caption=join_words(self.words, mark=self.position))
 
 
