@@ -76,7 +76,9 @@ def test_the_question_is_not_its_own_answer(same_word):
     text = [["bank"], QUERY, *TEXT, QUERY, ["river", "bank", "river"], ["bank", "oil"]]
     found = nearest_words(encoder, Index.build(encoder, text), QUERY, 0, 50, same_word=same_word)
     expected = oracle(encoder, text, same_word)
-    assert [(each.sentence, each.position) for each in found.in_context] == [(words, position) for words, position, _ in expected]
+    assert [(each.sentence, each.position) for each in found.in_context] == [
+        (words, position) for words, position, _ in expected
+    ]
     assert len(nearest_words(encoder, Index.build(encoder, text), QUERY, 0, 3, same_word=same_word).in_context) == 3
 
 

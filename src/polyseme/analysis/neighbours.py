@@ -142,7 +142,10 @@ class Neighbours:
 
     def _repr_html_(self) -> str:
         rows = [[f"{each.cosine:.3f}", each.word, join_words(each.sentence, each.position)] for each in self.in_context]
-        rows += [[f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')} in the text"] for each in self.static]
+        rows += [
+            [f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')} in the text"]
+            for each in self.static
+        ]
         return html_table(["cosine", "word", "where"], rows, caption=join_words(self.words, mark=self.position))
 
 

@@ -38,7 +38,9 @@ class ErrorResponse(BaseModel):
 class Warned(BaseModel):
     """What every answer of a model may have."""
 
-    warning: str | None = Field(None, description="Texts that the model cannot read well, or that have no word; missing if there are none.")
+    warning: str | None = Field(
+        None, description="Texts that the model cannot read well, or that have no word; missing if there are none."
+    )
 
 
 class WordVectors(BaseModel):
