@@ -92,8 +92,8 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"
-        told = _option_meant(error, context) or error.format_message().rstrip(".") + _tasks_to_choose_from(error, context)
-        return f"{told} (see {help_call})", error.exit_code
+        told = _option_meant(error, context) or _verb_meant(error, context) or error.format_message().rstrip(".")
+        return f"{told}{_all_arguments(error, context)} (see {help_call})", error.exit_code
     if _out_of_memory(error):
         smaller = [f"a smaller {name}" for name in _batch_options(arguments)]
         return f"not enough memory: give {' or '.join([*smaller, 'shorter texts'])}, or take a smaller model", 1
@@ -129,12 +129,23 @@ def _option_meant(error: Exception, context: Any) -> str:
     return "" if best is None else f"No such option: {given} (did you mean {names[best]}?)"
 
 
-def _tasks_to_choose_from(error: Exception, context: Any) -> str:
-    """What may follow a verb with commands of its own, where an unknown one has no likely meaning."""
-    message = str(error)
-    if context is None or context.parent is None or not message.startswith("No such command") or "Did you mean" in message:
+def _verb_meant(error: Exception, context: Any) -> str:
+    """The message for what may not follow a verb with commands of its own: an unknown task of `train`, for example."""
+    message = str(error).rstrip(".")
+    if context is None or context.parent is None or not message.startswith("No such command"):
         return ""
-    return f"; there are {', '.join(context.command.list_commands(context))}"
+    noun = {"train": "task", "pretrain": "method", "probe": "probe"}.get(context.command.name, "command")
+    known = "" if "Did you mean" in message else f"; there are {', '.join(context.command.list_commands(context))}"
+    return message.replace("command", noun, 1) + known
+
+
+def _all_arguments(error: Exception, context: Any) -> str:
+    """What a verb takes, where one of its arguments is missing, or one too many is given."""
+    extra = str(error).startswith("Got unexpected extra argument")
+    if context is None or not (extra or type(error).__name__ == "MissingParameter"):
+        return ""
+    names = [each.metavar or each.name for each in context.command.params if each.param_type_name == "argument"]
+    return f"; it takes {' '.join(names)}" if len(names) > 1 or (extra and names) else ""
 
 
 def _batch_options(arguments: Sequence[str]) -> list[str]:

@@ -93,6 +93,20 @@ def test_all_words_with_enough_uses(model: Encoder) -> None:
         polyseme.senses(model=model, corpus=[["a", "b"]], min_uses=9)
 
 
+def test_uses_that_are_not_compared_and_small_groups_are_named(
+    model: Encoder, texts: list[list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    polyseme.senses(["bank", "the"], model=model, corpus=texts, groups=1)
+    assert caplog.messages == []
+    found = polyseme.senses(["bank"], model=model, corpus=texts, groups=1, max_uses=3)
+    said = f"only the first 3 uses of bank ({len(texts)}) are compared: raise max_uses"
+    assert caplog.messages == [said] and found.senses[0].uses == 3 and "may be chance" not in str(found)
+    small = polyseme.senses(["bank"], model=model, corpus=texts[:3], groups=2)
+    assert small.senses[1].uses == 1 and "groups of 2 uses or fewer (bank#1, bank#2) may be chance: give more text" in str(
+        small
+    )
+
+
 def test_mistakes(model: Encoder, texts: list[list[str]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the suffix selects the form"):
         polyseme.senses(["bank"], model=model, corpus=texts, out=tmp_path / "senses.npz")

@@ -51,6 +51,8 @@ def test_analogy():
     space = WordSpace(table())
     assert space.analogy("man", "king", "woman", 1)[0].word == "queen"
     assert not {"man", "king", "woman"} & {each.word for each in space.analogy("man", "king", "woman", 99)}
+    with pytest.raises(UsageError, match="B is empty: give three words"):
+        space.analogy("man", " ", "woman")
     rows = np.array([[2, 0, 3], [3, 1, 2]])
     assert [space.words[row] for row in space.answers(rows)] == ["queen", "king"]
 

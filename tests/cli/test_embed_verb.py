@@ -259,3 +259,13 @@ def test_wrong_calls(run, model, text, tmp_path):
     assert "--layerz" in one_sentence(run("embed", "a", "-m", model, "--layerz", "3"), 2)
     assert "--start is 'cold'; allowed: learned, zero, warm, carry" in one_sentence(run("embed", "a", "--start", "cold"), 2)
     assert "learned" in one_sentence(run("embed", "a", "-m", model, "--start", "learned"), 2)
+
+
+def test_a_dataset_is_not_written_into_the_folder_of_a_model(run, model, text, tmp_path):
+    for name, what in (("config.json", "a model"), ("task.json", "a trained task")):
+        folder = tmp_path / what
+        folder.mkdir()
+        (folder / name).write_text("{}")
+        said = one_sentence(run("embed", "-i", text, "-m", model, "-o", folder), 2)
+        assert f"--out {folder} is the folder of {what} (it has {name}): give another folder for the vectors" in said
+        assert [each.name for each in folder.iterdir()] == [name]

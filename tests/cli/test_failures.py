@@ -31,6 +31,14 @@ def test_unreadable_models(run, model, tmp_path):
     assert "--device is 'nowhere'; allowed: cpu, cuda, mps" in nowhere
 
 
+def test_wrong_calls_say_what_is_allowed(run):
+    assert "No such task 'clasification'. Did you mean 'classification'? (see" in run("train", "clasification").err
+    assert "No such task 'foo'; there are tagging, classification" in run("train", "foo").err
+    assert "No such method 'elmoo'" in run("pretrain", "elmoo").err and "No such command 'chek'" in run("corpus", "chek").err
+    assert "Missing argument 'C'; it takes A B C (see polyseme analogy" in one_sentence(run("analogy", "man", "king"), 2)
+    assert "unexpected extra argument(s) (york); it takes WORD (see" in one_sentence(run("similar", "new", "york"), 2)
+
+
 def test_text_that_is_not_utf8_is_reported_by_line(run, model, tmp_path):
     path, out = tmp_path / "latin.txt", tmp_path / "v.hdf5"
     path.write_bytes(b"fine\n\n\xef\xf0\xe8\n")  # Russian in cp1251

@@ -46,6 +46,12 @@ def test_score_for_people(run, model, tmp_path):
     assert result.json[0]["perplexity"]["mean"] is None and result.code == 0
 
 
+def test_score_warns_of_texts_without_a_word(run, model):
+    result = run("score", "the bank", " ", "", "-m", model)
+    said = "2 texts without a word (lines 2, 3), whose score is that of the sentence boundary alone: leave such texts out"
+    assert result.code == 0 and result.err == f"polyseme: {said}\n"
+
+
 def test_a_model_without_output_layer_cannot_score(run, tmp_path):
     folder = tiny(output=False).save_pretrained(tmp_path / "bare")
     result = run("score", "a", "-m", folder, "--json")

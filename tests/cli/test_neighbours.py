@@ -52,6 +52,7 @@ def test_for_people(run, model, text, monkeypatch):
     assert len({line.index("[bank]") for line in table}) == 1
     assert any(line.endswith(" Money to the [bank] .") for line in table)
     assert rest[:2] == ["", "by its static vector (layer 0)"] and len(rest) == 7
+    assert all(line.endswith(("1 time in the text", "times in the text")) for line in rest[2:])
     assert all(cell_len(line) <= 60 for line in shown)
 
 

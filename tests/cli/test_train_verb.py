@@ -149,7 +149,7 @@ def test_wrong_options(run, model, files):
     assert "--mode finetune: the encoders are frozen" in message("--unfreeze", "gradual")
     assert "has a model, which a trained task would overwrite: choose another folder" in one_sentence(run(*start, model), 2)
     assert "Missing option '--data'" in one_sentence(run("train", "ner", "--out", files / "run"), 2)
-    assert "No such command 'parsing'" in one_sentence(run("train", "parsing"), 2)
+    assert "No such task 'parsing'" in one_sentence(run("train", "parsing"), 2)
 
 
 def test_files_that_cannot_be_trained_on(run, files):

@@ -68,5 +68,8 @@ def test_neighbours_in_a_dataset(dataset: Path, model: str) -> None:
     assert all(each.sentence[each.position] == each.word for each in found.in_context)
     same = polyseme.neighbours("the cat of the river", word="cat", model=model, index=dataset, count=3, same_word=True)
     assert {each.word for each in same.in_context} == {"cat"}
+    own = next(row["words"] for row in rows(dataset) if len(row["words"]) > 4)
+    found = polyseme.neighbours(own, position=0, model=model, index=dataset, count=4)
+    assert len(found.in_context) == 4 and own not in [each.sentence for each in found.in_context]
     with pytest.raises(UsageError, match="has its own text"):
         polyseme.neighbours("the cat", word="cat", model=model, index=dataset, corpus="a.txt")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import torch
 
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
@@ -163,6 +164,28 @@ def test_a_slow_body_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             assert slow.status == 408
 
     run(test)
+
+
+def test_static_vectors_are_computed_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = tiny_models()
+    encoder, threads = models.model("tiny").encoder, list[int]()
+    embed = encoder.embed
+
+    def counting(texts: Any, **settings: Any) -> Any:
+        if settings.get("layers") == 0:
+            threads.append(torch.get_num_threads())
+        return embed(texts, **settings)
+
+    monkeypatch.setattr(encoder, "embed", counting)
+
+    async def test() -> None:
+        app = create_app(ServeConfig(), lambda: models, threads=2)
+        async with app.router.lifespan_context(app):
+            service: Service = app.state.service
+            await until(lambda: "tiny" in service._spaces and service._spaces["tiny"].done())
+
+    run(test)
+    assert threads and set(threads) == {1}
 
 
 def test_similar_words_are_prepared_before_anyone_asks() -> None:

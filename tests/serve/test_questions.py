@@ -65,6 +65,14 @@ def test_neighbours(service: TestClient, models: ServedModels) -> None:
     assert everything["in_context"] == plain(expected["in_context"]) and everything["by_itself"] == plain(expected["by_itself"])
 
 
+def test_the_words_of_the_same_sentence_are_no_neighbours(service: TestClient) -> None:
+    own = ["Money", "in", "the", "bank", "."]
+    for path, more in {"neighbours": {}, "mix": {"weights": [0, 0.5, 0.5]}}.items():
+        for same_word in (None, True):
+            found = ask(service, path, text=own, position=3, count=50, same_word=same_word, **more)["in_context"]
+            assert found and own not in [each["words"] for each in found], path
+
+
 def test_substitutes_scores_and_similar_words(service: TestClient, models: ServedModels) -> None:
     encoder = models.model("tiny").encoder
     answer = ask(service, "substitutes", text=TEXT, word="bank", count=4)
@@ -97,6 +105,7 @@ def test_predictions(service: TestClient, models: ServedModels, name: str) -> No
     [
         ("neighbours", {"text": TEXT}, "give word or position"),
         ("neighbours", {"text": TEXT, "word": "sea"}, "not in the sentence"),
+        ("neighbours", {"text": "", "word": "sea"}, "the sentence has no words"),
         ("neighbours", {"text": TEXT, "position": 9}, "6 words"),
         ("neighbours", {"text": TEXT, "word": "bank", "model": "bert"}, "corpus"),
         ("substitutes", {"text": TEXT, "word": "bank", "count": 0}, "count"),
@@ -162,6 +171,19 @@ def test_predictions_have_the_warning_of_the_command_line(monkeypatch: pytest.Mo
         english = ask(service, "predict/hotels", input=["We sat on the bank of the river."])
         assert "zh is a Chinese model: predictions mean little" in english["warning"]
         assert "warning" not in ask(service, "predict/hotels", input=["这家酒店房间很干净，服务也很好"])
+
+
+def test_texts_without_a_word_get_a_warning(service: TestClient) -> None:
+    named = "2 texts without a word (items 1, 2), whose"
+    texts = ["a good day", " ", ""]
+    assert ask(service, "predict/classification-mean", input=texts)["warning"] == f"{named} prediction means nothing"
+    assert ask(service, "score", input=texts)["warning"] == f"{named} score is that of the sentence boundary alone"
+    answer = ask(service, "embeddings", input=texts)
+    assert answer["warning"] == f"{named} vector is all zeros"
+    assert not any(answer["data"][2]["embedding"])
+    for path in ("predict/classification-mean", "score", "embeddings"):
+        assert "warning" not in ask(service, path, input=["a good day"]), path
+    assert "warning" not in ask(service, "predict/tagging-document", input=["Ann left", "", "Bob left"])  # it ends a document
 
 
 def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:

@@ -7,7 +7,7 @@ by less than 0.001, and are read from the disk when they are searched.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -192,6 +192,17 @@ class Index:
     def sentence(self, number: int) -> list[str]:
         begin, end = self.offsets[number : number + 2].tolist()
         return [self.types[word] for word in self.words[begin:end].tolist()]
+
+    def find_sentence(self, words: Sequence[str]) -> range:
+        """Return the rows of the sentence that has exactly these words; none: the text does not have it."""
+        wanted = set(words)
+        numbers = {word: number for number, word in enumerate(self.types) if word in wanted}
+        if not words or len(numbers) < len(wanted):
+            return range(0)
+        begins = self.offsets[:-1][np.diff(self.offsets) == len(words)]
+        for place, word in enumerate(words):
+            begins = begins[self.words[begins + place] == numbers[word]]
+        return range(int(begins[0]), int(begins[0]) + len(words)) if len(begins) else range(0)
 
     def position(self, row: int) -> tuple[int, int]:
         """Return the number of an occurrence's sentence, and its position there."""

@@ -120,7 +120,7 @@ class Neighbours:
             lines.append(f"by its static vector ({'layer 0' if self.searched.contextual else size})")
             if not self.known:
                 lines.append("  none: the model does not know the word, and has one vector for all unknown words")
-            lines += [f"{self._start(each)}  {counted(each.count, 'time')}" for each in self.static]
+            lines += [f"{self._start(each)}  {counted(each.count, 'time')} in the text" for each in self.static]
         if self.searched.folder is not None:
             lines += ["", f"index: {self.searched.folder}"]
         return "\n".join(lines)
@@ -142,7 +142,10 @@ class Neighbours:
 
     def _repr_html_(self) -> str:
         rows = [[f"{each.cosine:.3f}", each.word, join_words(each.sentence, each.position)] for each in self.in_context]
-        rows += [[f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')}"] for each in self.static]
+        rows += [
+            [f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')} in the text"]
+            for each in self.static
+        ]
         return html_table(["cosine", "word", "where"], rows, caption=join_words(self.words, mark=self.position))
 
 
@@ -206,8 +209,8 @@ def nearest_words(
     """Search an index for the `count` nearest words in context and the `count` nearest static vectors.
 
     `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
-    searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
-    its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there. `window`: words on each
+    searches all. If the text has the same sentence, its words are skipped: they would be nearest, and tell nothing. So is the
+    word's own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there. `window`: words on each
     side that count, together, as much as the word itself; between occurrences of the same word, so does what the model would
     put in their place, if it predicts words.
     """
@@ -218,15 +221,15 @@ def nearest_words(
     stack = encoder.embed([words])[0] if vectors is None else vectors  # (layers, words, dim)
     window = window if len(words) > 1 else 0  # nothing stands around a single word
     same = same_words(index.types, words[position])
-    among = None if same_word is None else same[index.words] == same_word
-    more = count + 1  # the word itself may be among them
+    among = other_sentences(index, words)
+    if same_word is not None:
+        among = same[index.words] == same_word if among is None else among & (same[index.words] == same_word)
     top = index.norms is not None and index.layers == layer_slice("top", encoder.layers)
     substitutes = substitute_vectors(encoder) if window and top else None
     senses = None if substitutes is None else SenseQuestion(substitutes, same[index.words])
     own = stack[index.layers].mean(0)
-    nearest = index.search_in_context(own, position, more, among, window=window, senses=senses)
-    occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
-    others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
+    nearest = index.search_in_context(own, position, count, among, window=window, senses=senses)
+    found = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
     layers = list(range(index.layers.start, index.layers.stop))
     static_layer = encoder.has_static_vectors
     searched = Searched(
@@ -245,7 +248,17 @@ def nearest_words(
     if static_layer and known:
         rows = index.search_static(stack[0, position], count, ~same & encoder.known(index.types)).pairs()
         static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows]
-    return Neighbours(words, position, others[:count], static, searched, known)
+    return Neighbours(words, position, found, static, searched, known)
+
+
+def other_sentences(index: Index, words: Sequence[str]) -> NDArray[np.bool_] | None:
+    """Whether each occurrence is in another sentence than this one, (occurrences,); None: all are."""
+    rows = index.find_sentence(words)
+    if not rows:
+        return None
+    among = np.ones(len(index), dtype=bool)
+    among[rows.start : rows.stop] = False
+    return among
 
 
 def same_words(types: list[str], word: str) -> NDArray[np.bool_]:

@@ -32,6 +32,7 @@ from polyseme.text.word_vectors import WordVectors
 log = logging.getLogger(__name__)
 _SENTENCES = 256  # whose vectors are in memory at a time
 _SHOWN = 40  # rows on a screen
+_FEW, _NAMED = 2, 5  # uses of a group that says little; words and groups that a message names
 _SAMPLED = 20_000  # sentences that say which words are common
 
 
@@ -77,6 +78,10 @@ class SenseVectors:
     def __str__(self) -> str:
         rows = [(each.name, counted(each.uses, "use"), " ".join(each.label)) for each in self.senses[:_SHOWN]]
         more = [f"  ... and {len(self.senses) - _SHOWN} more"] if len(self.senses) > _SHOWN else []
+        few = [each.name for each in self.senses if each.uses <= _FEW]
+        names = ", ".join([*few[:_NAMED], *(["..."] if len(few) > _NAMED else [])])
+        if few:
+            more.append(f"groups of {_FEW} uses or fewer ({names}) may be chance: give more text, or fewer {arg('groups')}")
         written = [] if self.out is None else [f"{self.out}: {counted(len(self.senses), 'vector')} ({self.layer})"]
         return "\n".join([columns(rows, right=[1]), *more, *written])
 
@@ -108,6 +113,7 @@ def sense_vectors(
     layers = layer_slice(DEFAULT_LAYER if config.layer is None else config.layer, encoder.layers)
     texts = _distinct(encoder, searched_sentences(encoder, corpus, config))
     wanted = _frequent(texts, config.min_uses) if words is None else {word.lower() for word in words}
+    _warn_of_unread(texts, wanted, config.max_uses)
     uses = _collect(encoder, texts, wanted, layers, config.max_uses)
     if not uses:
         raise PolysemeError(f"the text has none of the words {', '.join(sorted(wanted)[:5])}: give words that it has")
@@ -129,6 +135,15 @@ def sense_vectors(
 
 def _distinct(encoder: Encoder, sentences: Iterable[Sentence]) -> list[list[str]]:
     return [list(words) for words in dict.fromkeys(tuple(encoder.words(sentence)) for sentence in sentences)]
+
+
+def _warn_of_unread(texts: list[list[str]], wanted: set[str], most: int) -> None:
+    """Say of which words not all uses are compared."""
+    counts = Counter(folded for text in texts for word in text if (folded := word.lower()) in wanted)
+    over = [f"{word} ({number:,})" for word, number in counts.most_common() if number > most]
+    if over:
+        named = ", ".join([*over[:_NAMED], *([f"{len(over) - _NAMED} more words"] if len(over) > _NAMED else [])])
+        log.warning("only the first %s of %s are compared: raise %s", counted(most, "use"), named, arg("max_uses"))
 
 
 def _frequent(texts: list[list[str]], least: int) -> set[str]:

@@ -123,6 +123,9 @@ class WordSpace:
 
     def analogy(self, first: str, second: str, third: str, count: int = 10) -> SimilarWords:
         """Find the words that are to `third` as `second` is to `first`, best first."""
+        for name, word in zip("ABC", (first, second, third), strict=True):
+            if not word.strip():
+                raise UsageError(f"{name} is empty: give three words, A is to B as C is to the answer")
         a, b, c = (self.get(word) for word in (first, second, third))
         words = self._nearest(b.vector - a.vector + c.vector, count, [a.word, b.word, c.word])
         return SimilarWords(words, [first, second, third])

@@ -17,7 +17,7 @@ from polyseme.api.texts import model_for
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
-from polyseme.base.out_paths import check_out_file, check_out_folder
+from polyseme.base.out_paths import check_no_model, check_out_file, check_out_folder
 from polyseme.scale.addresses import is_address
 from polyseme.scale.config import DatasetConfig, is_dataset
 from polyseme.text.files.lines import file_lines, lines_of
@@ -101,6 +101,7 @@ def embed_dataset(
 
     if not is_address(str(out)):
         check_out_folder(out)
+        check_no_model(out)
     dataset = _with_learned_mix(dataset)
     shards = scale.shards_of([input] if isinstance(input, str | Path) else input, dataset.shard_size, dataset.field)
     first = scale.first_texts(shards, dataset.field or "text")

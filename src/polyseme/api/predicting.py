@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from polyseme.api.arguments import Device, SplitOnSpaces, Texts
 from polyseme.api.tasks import TaskFolder, loaded_task
 from polyseme.base.config import Setting
-from polyseme.base.display import count, short
+from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
+from polyseme.text.empty_texts import about_empty, has_text
 from polyseme.text.files.lines import FileLines, TableLines, TextLines, not_plain_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 4096
 """Lines in memory; among them, texts of similar length go into one batch."""
 _HEAD = 100  # lines that show a table
-_SHOWN = 5  # lines that are named
 _log = logging.getLogger(__name__)
 _HOW = "by name or number from 0; INPUT is then read as a table (CSV, TSV, JSON lines)."
 TextColumn = Annotated[
@@ -110,8 +110,7 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
     if not read:
         _log.warning("%s: no lines, so nothing is predicted", name)
     if empty:
-        what = f"{count(len(empty), 'text')} without a word ({_named_lines(empty)})"
-        _log.warning("%s: %s, whose prediction means nothing", name, what)
+        _log.warning("%s: %s", name, about_empty(empty, "whose prediction means nothing"))
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -128,15 +127,7 @@ def _are_words(line: Any) -> bool:
 
 
 def _has_text(line: Any) -> bool:
-    if isinstance(line, str):
-        return bool(line.strip())
-    return not _are_words(line) or any(word.strip() for word in line)
-
-
-def _named_lines(numbers: list[int]) -> str:
-    """Some line numbers, for a message."""
-    more = [f"{len(numbers) - _SHOWN} more"] if len(numbers) > _SHOWN else []
-    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join([*map(str, numbers[:_SHOWN]), *more])}"
+    return not (isinstance(line, str) or _are_words(line)) or has_text(line)
 
 
 def _warn_of_scripts(task: Task, lines: list[Any], name: str) -> None:

@@ -17,6 +17,16 @@ def check_out_file(out: str | Path, *, positional: bool = False) -> None:
     _check(Path(out), "is a folder; give a file", positional, wrong=Path(out).is_dir())
 
 
+def check_no_model(out: str | Path) -> None:
+    """Refuse a folder that has a model or a trained task: other files do not belong among theirs."""
+    for name in ("config.json", "task.json"):
+        if (Path(out).expanduser() / name).is_file():
+            what = "a model" if name == "config.json" else "a trained task"
+            raise UsageError(
+                f"{arg('out', str(out))} is the folder of {what} (it has {name}): give another folder for the vectors"
+            )
+
+
 def _check(out: Path, what: str, positional: bool, *, wrong: bool) -> None:
     named = str(out) if positional else arg("out", str(out))
     if wrong:

@@ -119,6 +119,8 @@ def find_position(sentence: Sentence, words: Sequence[str], word: str | None, po
     >>> find_position("the bank", ["the", "bank"], "bank", None)
     1
     """
+    if not words:
+        raise UsageError("the sentence has no words: give one that has the word to look at")
     if (word is None) == (position is None):
         raise UsageError(f"give {arg('word')} or {arg('position')}; the words are {_numbered(words)}")
     if position is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,10 @@ from polyseme.encoders.embed_config import EmbedConfig
 from polyseme.encoders.embedding_stream import chunked
 from polyseme.encoders.results import WordLogProbs
 from polyseme.metrics.perplexity import Perplexity, PerplexityMeter, format_perplexity
+from polyseme.text.empty_texts import about_empty
+
+EMPTY = "whose score is that of the sentence boundary alone"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -101,14 +106,18 @@ def score_texts(
 def _scores(
     model: Encoder, texts: Iterable[Sentence], config: EmbedConfig, words: bool, explain: bool
 ) -> Iterator[ScoredText | TotalScore]:
-    meter = PerplexityMeter()
+    meter, empty = PerplexityMeter(), list[int]()
     split = (text.split() if config.split_on_spaces and isinstance(text, str) else model.words(text) for text in texts)
     for chunk in chunked(split, config):
         for found in model.log_probs(chunk, start=config.start):
             steps = model.chain_rule(found) if explain else None
             yield ScoredText(meter.sentences, found, words, steps)
+            if not found.words:
+                empty.append(meter.sentences + 1)
             meter.add(found.forward, found.backward, unknown=int((~found.known).sum()))
     yield TotalScore(meter.sentences, meter.result())
+    if empty:
+        _log.warning("%s: leave such texts out", about_empty(empty, EMPTY))
 
 
 def corpus_perplexity(model: Encoder, sentences: Iterable[Sentence], *, carry: bool = False) -> Perplexity:

@@ -216,10 +216,11 @@ def dataset_neighbours(
         raise UsageError(f"{source.folder} was made with another model than {encoder.source or encoder.kind}: give that one")
     vector, layers, name = _question(encoder, manifest["options"], source.column, words, position)
     found: list[Neighbour] = []
-    for id, cosine in index.search(vector, count + 1 if same_word is None else 50 * (count + 1)).pairs():
+    wanted = count + len(words)  # of which the words of the same sentence are skipped
+    for id, cosine in index.search(vector, wanted if same_word is None else 50 * wanted).pairs():
         sentence, place = index.occurrence(id)
         same = sentence[place].casefold() == words[position].casefold()
-        if (sentence, place) != (words, position) and same_word in (None, same):
+        if sentence != words and same_word in (None, same):
             found.append(Neighbour(sentence[place], cosine, sentence, place))
         if len(found) == count:
             break

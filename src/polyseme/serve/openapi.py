@@ -38,7 +38,9 @@ class ErrorResponse(BaseModel):
 class Warned(BaseModel):
     """What every answer of a model may have."""
 
-    warning: str | None = Field(None, description="What the model cannot read well in the text; missing if it can.")
+    warning: str | None = Field(
+        None, description="Texts that the model cannot read well, or that have no word; missing if there are none."
+    )
 
 
 class WordVectors(BaseModel):

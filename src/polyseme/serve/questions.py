@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.language_model import find_position
+from polyseme.encoders.scoring import EMPTY
 from polyseme.serve.batching import Item, Operation
 from polyseme.serve.errors import unreadable
 from polyseme.serve.models import ServedModel
@@ -87,7 +88,7 @@ async def score(service: Service, request: Request, body: ScoreRequest) -> Respo
         {"index": number, **result.to_json(words=body.words), **({"offsets": text.offsets} if body.words else {})}
         for number, (result, text) in enumerate(zip(results, texts, strict=True))
     ]
-    return JsonResponse({"model": model.name, **warned(model, body.input), "data": data})
+    return JsonResponse({"model": model.name, **warned(model, body.input, empty=EMPTY), "data": data})
 
 
 async def fill(service: Service, request: Request, body: FillRequest) -> Response:

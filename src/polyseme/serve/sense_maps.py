@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from polyseme.analysis.index import Index
-from polyseme.analysis.neighbours import same_words
+from polyseme.analysis.neighbours import other_sentences, same_words
 from polyseme.analysis.plane import aligned, common_words, glide
 from polyseme.analysis.samples import samples
 from polyseme.analysis.sense_map import SenseMap, Uses, find_uses, indexed_uses, search_mix, sense_map
@@ -243,10 +243,11 @@ def _nearest(
     vector = np.tensordot(np.array(body.weights, dtype=np.float32), vectors[:, place], axes=1)
     same = same_words(index.types, words[place])[index.words]
     among = np.ones(len(index), dtype=bool) if body.same_word is None else same == body.same_word
+    elsewhere = other_sentences(index, words)
+    among = among if elsewhere is None else among & elsewhere
     found = []
-    for row, cosine in search_mix(stack, body.weights, vector, body.count + 1, among).pairs():
+    for row, cosine in search_mix(stack, body.weights, vector, body.count, among).pairs():
         number, at = index.position(row)
         sentence = index.sentence(number)
-        if (sentence, at) != (words, place):
-            found.append({"word": sentence[at], "cosine": cosine, "words": sentence, "position": at})
-    return found[: body.count]
+        found.append({"word": sentence[at], "cosine": cosine, "words": sentence, "position": at})
+    return found

@@ -30,10 +30,11 @@ from polyseme.text.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from polyseme.analysis.words import WordSpace
+    from polyseme.encoders.base import Encoder
 
 T = TypeVar("T")
 Loader = Callable[[], ServedModels]
-_WORDS_AT_ONCE = 256  # of a vocabulary whose static vectors are computed: other requests go in between
+_WORDS_AT_ONCE = 1024  # of a vocabulary whose static vectors are computed: other requests go in between
 _LONGEST_WORD = 50  # characters; a text of longer words on average is refused as if it had words of this length
 _LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
 _log = logging.getLogger(__name__)
@@ -167,8 +168,7 @@ class Service:
         words, arrays = vocabulary_words(encoder), list[np.ndarray]()
         for begin in range(0, len(words), _WORDS_AT_ONCE):
             some = words[begin : begin + _WORDS_AT_ONCE]  # the sentence does not matter
-            embed = partial(encoder.embed, layers=0)
-            arrays.append(await self._in_background(("space", model.name), embed, Item(some, len(some))))
+            arrays.append(await self._in_background(("space", model.name), partial(_static, encoder), Item(some, len(some))))
         return WordSpace(encoder, WordVectors(words, np.concatenate(arrays), len(words)))
 
     async def _in_background(self, key: tuple[str, str], compute: Callable[[list[Any]], Sequence[Any]], item: Item) -> Any:
@@ -191,6 +191,12 @@ class Service:
                 where = f"{param}[{number}]" if len(items) > 1 else error.param
                 raise ApiError(error.status, error.message, param=where, code=error.code, headers=error.headers)
         return results
+
+
+def _static(encoder: Encoder, texts: list[list[str]]) -> list[np.ndarray]:
+    """Static vectors, on one thread: several wait for each other, and need four times the processor time on a busy machine."""
+    with intra_op_threads(1):
+        return encoder.embed(texts, layers=0)
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

@@ -152,7 +152,7 @@ async def embeddings(service: Service, request: Request, body: EmbeddingsRequest
     ]
     used = sum(item.words for item in items)
     usage = {"prompt_tokens": used, "total_tokens": used}
-    told = warned(model, body.input)
+    told = warned(model, body.input, empty="whose vector is all zeros")
     return JsonResponse({"object": "list", **told, "data": data, "model": model.name, "usage": usage})
 
 
