@@ -14,6 +14,8 @@ SHORT = 5
 """Words; shorter sentences do not count."""
 MIN_SHARE = 0.02
 """Of the held-out sentences: so many are reported."""
+FEWEST = 5
+"""Fewer are no problem of the text."""
 _BLOCK = 1_000_000  # sentences that are compared at once
 
 
@@ -35,9 +37,9 @@ def repeats_message(repeated: int, held_out: int) -> str | None:
 
     >>> repeats_message(48, 143)
     '48 of the 143 held-out sentences are in the training text too, so the perplexity is too good: remove repeated lines'
-    >>> repeats_message(1, 143)
+    >>> repeats_message(4, 143)
     """
-    if repeated <= MIN_SHARE * held_out:
+    if repeated < max(FEWEST, MIN_SHARE * held_out):
         return None
     what = f"{repeated:,} of the {held_out:,} held-out sentences are in the training text too"
     return f"{what}, so the perplexity is too good: remove repeated lines"

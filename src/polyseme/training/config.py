@@ -47,7 +47,7 @@ class TrainConfig(Config):
         None,
         "Longest time between checkpoints.",
         above=0,
-        default_text="two minutes, or 50 times as long as writing one takes",
+        default_text="30 seconds, or 50 times as long as writing one takes",
         group=_TRAINING,
     )
     log_every: int = setting(100, "Steps between lines of the log.", min=1, group=_TRAINING)

@@ -28,7 +28,7 @@ from polyseme.training.state import Progress, TrainingState
 from polyseme.training.step_runner import StepRunner
 
 _log = logging.getLogger(__name__)
-CHECKPOINT_SECONDS = 120.0  # between checkpoints, unless the config says otherwise
+CHECKPOINT_SECONDS = 30.0  # between checkpoints, unless the config says otherwise
 CHECKPOINT_COST = 50.0  # and at least this many times as long as writing one takes
 DISPLAY_SECONDS = 1.0  # between losses that are shown before they are logged; on a GPU each of them waits for the steps before
 
@@ -167,7 +167,8 @@ class FitLoop:
         if self.progress.ended is None:
             self._metrics_log.open(size=values["log_bytes"], step=checkpoint.step)
             if run.is_main_process:
-                report(f"resuming from step {checkpoint.step:,}")
+                begins = "it was stopped before its first checkpoint, so the training begins again"
+                report(f"resuming from step {checkpoint.step:,}" if checkpoint.step else begins)
 
     def _reopen(self, changed: dict[str, str]) -> None:
         """Continue a finished run if it ended by a patience that is longer now."""
