@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ BASELINES: tuple[tuple[str, Any], ...] = (
 )
 """Colour and dashes of each baseline: told apart without colours, too."""
 
+_LABEL = 14  # letters on a line below a bar
+
 
 def check_plot(path: str | Path) -> None:
     """Raise if a plot could not be written, before hours of work."""
@@ -40,7 +43,8 @@ def plot(result: ProbeResult, path: str | Path) -> Path:
     figure = figure_type()(figsize=(max(5.0, 1.1 * len(names) + 1.6), 4.2), layout="constrained")
     axes = figure.add_subplot()
     colours = [BEST if name == result.best else BAR for name in names]
-    bars = axes.bar(names, [max(low, 0.0) if math.isnan(value) else value for value in values], color=colours, width=0.65)
+    labels = [textwrap.fill(name, _LABEL) for name in names]
+    bars = axes.bar(labels, [max(low, 0.0) if math.isnan(value) else value for value in values], color=colours, width=0.65)
     axes.bar_label(bars, labels=["none" if math.isnan(v) else f"{v:.3f}" for v in values], padding=3, color=TEXT, fontsize=10)
     draw_baselines(axes, lines, digits=3)
     axes.set_ylim(low, high)
