@@ -1,14 +1,17 @@
 """Words by themselves: nearest ones and analogies, in a small space whose answers are known."""
 
+import copy
 import math
 
 import numpy as np
 import pytest
+import torch
 
 import polyseme
 from polyseme.analysis.words import WordSpace, isolated_word_vectors
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.config import NgramConfig, NnlmConfig, UlmfitConfig
+from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
@@ -157,3 +160,24 @@ def test_a_closed_vocabulary_is_asked_with_other_capitals(make):
     assert list(found) == ["Virus", "virus", "paris", "PARIS"]  # and no mark
     for word, known in (("Virus", "virus"), ("paris", "Paris"), ("PARIS", "PARIS")):
         np.testing.assert_allclose(found[word], model.embed([[known]])[0][:, 0], rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("project", [True, False])
+def test_a_word_without_a_row_is_compared_by_characters_alone(project):
+    """The oracle is a model that gives the unknown word's row to all words."""
+    model = elmo(form="both")
+    if not project:
+        config = model.config.replace(project=False, dim=model.config.inputs)
+        model = Elmo(config, vocabulary=model.vocabulary).eval()
+    space, levelled = WordSpace(model), copy.deepcopy(model)
+    with torch.no_grad():
+        rows = levelled.tokens.words.weight
+        rows[:] = rows[levelled.vocabulary.ids(["<UNK>"])[0]].clone()
+    expected = WordSpace(levelled)
+    for word in ("bankk", "rivers"):
+        found, of_oracle = space.similar(word, 4), expected.similar(word, 4)
+        assert [each.word for each in found] == [each.word for each in of_oracle]
+        assert [each.cosine for each in found] == pytest.approx([each.cosine for each in of_oracle], abs=1e-5)
+    assert [each.cosine for each in space.similar("bank", 4)] != pytest.approx(
+        [each.cosine for each in expected.similar("bank", 4)], abs=1e-3
+    )

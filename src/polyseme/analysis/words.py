@@ -6,6 +6,7 @@ nearest to b - a + c, of vectors of length 1, other than those three.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.results import Similar, SimilarWords
-from polyseme.encoders.static_vectors import static_vectors, vocabulary_words
+from polyseme.encoders.static_vectors import row_parts, static_vectors, vocabulary_words
 from polyseme.nn.matmul import array_matmul
 from polyseme.text.word_vectors import WordVectors
 
@@ -70,6 +71,7 @@ class WordSpace:
         static = static_vectors(encoder) if static is None else static
         self.words, self.vectors = static.words, normalised(static.vectors)
         """The words, and their vectors (words, dim)."""
+        self._lengths = np.linalg.norm(static.vectors, axis=1, keepdims=True)
         self._list = WordList(self.words)
 
     def row(self, word: str) -> int | None:
@@ -119,7 +121,8 @@ class WordSpace:
     def similar(self, word: str, count: int = 10) -> SimilarWords:
         """Find the words nearest to a word, without itself."""
         vector = self.get(word)
-        return SimilarWords(self._nearest(vector.vector, count, [vector.word]), word)
+        vectors = self.vectors if self.row(word.strip()) is not None else self._spelled
+        return SimilarWords(self._nearest(vector.vector, count, [vector.word], vectors), word)
 
     def analogy(self, first: str, second: str, third: str, count: int = 10) -> SimilarWords:
         """Find the words that are to `third` as `second` is to `first`, best first."""
@@ -127,7 +130,7 @@ class WordSpace:
             if not word.strip():
                 raise UsageError(f"{name} is empty: give three words, A is to B as C is to the answer")
         a, b, c = (self.get(word) for word in (first, second, third))
-        words = self._nearest(b.vector - a.vector + c.vector, count, [a.word, b.word, c.word])
+        words = self._nearest(b.vector - a.vector + c.vector, count, [a.word, b.word, c.word], self.vectors)
         return SimilarWords(words, [first, second, third])
 
     def answers(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -143,10 +146,18 @@ class WordSpace:
                 advance(len(batch))
         return best
 
-    def _nearest(self, vector: NDArray[np.float32], count: int, without: Sequence[str]) -> tuple[Similar, ...]:
+    @functools.cached_property
+    def _spelled(self) -> NDArray[np.float32]:
+        """The vectors that a word outside the vocabulary is compared with: without what only the others can have."""
+        parts = row_parts(self.encoder, self.words)
+        return self.vectors if parts is None else normalised(self._lengths * self.vectors - parts)
+
+    def _nearest(
+        self, vector: NDArray[np.float32], count: int, without: Sequence[str], vectors: NDArray[np.float32]
+    ) -> tuple[Similar, ...]:
         if count < 1:
             raise UsageError(f"{arg('count')} is {count}; allowed: 1 or more")
-        cosines = array_matmul(self.vectors, normalised(vector))
+        cosines = array_matmul(vectors, normalised(vector))
         cosines[[row for word in without if (row := self.row(word)) is not None]] = -np.inf
         best = np.argsort(-cosines, kind="stable")[:count].tolist()
         return tuple(Similar(self.words[i], float(np.clip(cosines[i], -1, 1))) for i in best if np.isfinite(cosines[i]))

@@ -6,7 +6,12 @@ its vocabulary, if that layer does not depend on the sentence.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
 
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import progress
@@ -32,6 +37,27 @@ def static_vectors(encoder: Encoder) -> WordVectors:
     with progress("embedding", len(sentences), "sentences") as advance:
         vectors = np.concatenate(encoder.embed(sentences, layers=0, progress=advance))
     return WordVectors(words, vectors, len(words))
+
+
+def row_parts(encoder: Encoder, words: Sequence[str]) -> NDArray[np.float32] | None:
+    """Return what its own row adds to the static vector of each word, beyond the row of the unknown word, (words, dim).
+
+    None: the model does not read words both by a table and by characters. A word that the table lacks has nothing but its
+    characters and the unknown word's row, so it is compared with others without these parts.
+    """
+    tokens = getattr(encoder, "tokens", None)
+    table, projection = getattr(tokens, "words", None), getattr(tokens, "projection", None)
+    if tokens is None or table is None or tokens.characters is None or encoder.vocabulary is None:
+        return None
+    vocabulary, config = encoder.vocabulary, encoder.config
+    ids = vocabulary.ids([config.unknown, *(word[: config.words.max_characters] for word in words)])
+    with torch.no_grad():
+        rows = table.weight[torch.from_numpy(ids).to(table.weight.device)]
+        parts = rows[1:] - rows[:1]
+        if projection is not None:
+            parts = parts @ projection.weight[:, : parts.shape[1]].T
+        half = nn.functional.pad(parts, (0, encoder.dim // 2 - parts.shape[1]))
+        return torch.cat([half, half], dim=1).float().cpu().numpy()
 
 
 def vocabulary_words(encoder: Encoder) -> list[str]:
