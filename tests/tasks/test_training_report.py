@@ -35,6 +35,7 @@ def report(labels: int = 2, **more: object) -> TrainingReport:
         SCORES,
         errors=ErrorReport("f.tsv", SCORES["test"], "accuracy", 9, Confusion(names, counts), errors, []),
         layer_weights=LayerWeights({"input, elmo 1": {"layer 0": 0.25, "layer 1": 0.75}}),
+        examples={"dev": 9, "test": 9},
         **more,
     )
 
@@ -63,10 +64,13 @@ def test_few_examples_call_for_caution():
         (9, "macro_f1", "by many points"),
         (1, "accuracy", "only 1 test example:"),
     ):
-        few = dataclasses.replace(report(), main=main)
-        few = dataclasses.replace(few, errors=dataclasses.replace(few.errors, examples=examples))
+        few = dataclasses.replace(report(), main=main, examples={"test": examples})
         assert expected in few.caution() and bool(few.caution()) == bool(expected)
     assert TrainingReport("accuracy", SCORES).caution() == ""
+    held_out = TrainingReport("accuracy", {"dev": SCORES["dev"]}, examples={"dev": 9})
+    assert held_out.caution().startswith("only 9 dev examples:") and held_out.caution().endswith(
+        "; folds=10 scores all examples"
+    )
 
 
 @pytest.mark.parametrize("labels", [2, 5, 40])

@@ -216,7 +216,8 @@ class _Session:
         best = load(self.out, device=self.run.device)
         _log.warning("%s is trained; nothing to do", self.out)
         scores, warning = found["scores"], found.get("warning", "")
-        report = TrainingReport(best.main_metric, scores, found.get("baseline"), None, best.layer_weights(), warning)
+        counts = found.get("examples", {})
+        report = TrainingReport(best.main_metric, scores, found.get("baseline"), None, best.layer_weights(), warning, counts)
         output = replace(done, best_step=found["best_step"])
         return FitResult(best, output, scores, report, found.get("restarts", 0))
 
@@ -312,10 +313,10 @@ class _Session:
             labels = [getattr(example, "label", None) for example in data.train]
             cause = rare_classes(labels, best.labels, best.main_metric)
             warning = failure_message(trained.no_better, len(attempts.scores), reason, cause)
+        counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
         if run.is_main_process:
             sets = {"dev": data.dev} | ({} if data.test is None else {"test": data.test})
             baseline = score_baselines(best, data.train, sets)
-            counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             summary |= {"warning": warning} if warning else {}
@@ -327,7 +328,7 @@ class _Session:
             if warning:
                 _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
-        shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning)
+        shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts)
         return FitResult(best, result, scores, shown, len(attempts.scores))
 
 

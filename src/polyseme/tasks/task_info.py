@@ -57,5 +57,8 @@ def task_info(path: str | Path) -> TaskInfo:
         "parameters": sum(weight.numel() for weight in task.parameters()),
     }
     result = read_json(folder / RESULT) if (folder / RESULT).exists() else None
-    report = None if result is None else TrainingReport(result["main"], result["scores"], result.get("baseline"))
+    report = None
+    if result is not None:
+        more = {"warning": result.get("warning", ""), "examples": result.get("examples", {})}
+        report = TrainingReport(result["main"], result["scores"], result.get("baseline"), **more)
     return TaskInfo(facts, report, task.layer_weights())

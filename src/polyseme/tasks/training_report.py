@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polyseme.base.display import columns, html_table, short
+from polyseme.base.errors import arg
 from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, few_examples, html_confusion
 from polyseme.tasks.predictions import LayerWeights
 
@@ -38,6 +39,8 @@ class TrainingReport:
     layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
     warning: str = ""
     """That the network has learned nothing, if so."""
+    examples: Mapping[str, int] = field(default_factory=dict)
+    """How many examples each data set has."""
 
     def __str__(self) -> str:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
@@ -63,7 +66,8 @@ class TrainingReport:
     def caution(self) -> str:
         """Return a sentence that says how much chance moves the score, where few examples were scored; else nothing."""
         own = self.scores.get(self._set, {}).get(self.main, math.nan)
-        return "" if self.errors is None else few_examples(self.main, own, self.errors.examples, f"{self._set} example")
+        few = few_examples(self.main, own, self.examples.get(self._set, 0), f"{self._set} example")
+        return f"{few}; {arg('folds', 10)} scores all examples" if few and self._set == "dev" else few
 
     def baselines(self, split: str) -> dict[str, float]:
         """Return the main metric of each baseline on a data set."""
