@@ -23,7 +23,7 @@ var Scorer = {
 };
 
 {
-  const FEW = 3, MOST = 0.5, LENGTH = 140;
+  const FEW = 3, MOST = 0.5, LENGTH = document.documentElement.lang?.startsWith("zh") ? 140 : 240;
   const pagesWithAll = Search.performTermsSearch; // of words with two letters, it asks for one
   const withScore = (result, score) => result.map((value, place) => (place === 4 ? score : value));
 
@@ -74,12 +74,11 @@ var Scorer = {
     const show = (item) => {
       const link = item.querySelector("a"), [page, anchor] = link.getAttribute("href").split("#");
       const sections = searchTexts[page.replace(/\.html$/, "")];
-      if (!sections || item.classList.contains("kind-object")) return;
+      if (!sections?.length || item.classList.contains("kind-object")) return;
       const query = new URLSearchParams(location.search).get("q");
-      const words = [...Search._parseQuery(query)[3]].map((word) => [word, rarity(pagesWith(word, new Set()).size)]);
+      const words = [...Search._parseQuery(query)[1]].map((word) => [word, rarity(pagesWith(word, new Set()).size)]);
       words.sort(([, one], [, other]) => other - one);
-      const section = anchor ? sections.find(([each]) => each === anchor) : sectionAbout(sections, words);
-      if (!section) return;
+      const section = (anchor ? sections.find(([each]) => each === anchor) : sectionAbout(sections, words)) ?? sections[0];
       if (!anchor && section !== sections[0]) {
         link.setAttribute("href", `${page}#${section[0]}`);
         link.textContent += ` > ${section[1]}`;
