@@ -59,6 +59,25 @@ def test_views_open_from_a_link(open_page: Any, view: str) -> None:
     check(open_page(f"#/{view}?{VIEWS[view][0]}"), view)
 
 
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("sentence?text=", ".reading"),
+        ("edit?text=", ".view"),
+        ("pair?two=a bank&one=", ".view"),
+        ("line?question=score&text=", ".line-columns .panel"),
+        ("mix?text=", ".view"),
+        ("tasks?task=classification-mean&text=", ".view"),
+    ],
+)
+def test_warnings_of_the_service_are_shown(open_page: Any, link: str, place: str) -> None:
+    page = open_page(f"#/{link}這家酒店房間很乾淨，服務也很好")
+    if link.startswith("line"):
+        page.get_by_role("button", name="Ask it anyway").first.click()
+    page.locator(f"{place} .notice", has_text="Note: the text").first.wait_for()
+    assert violations(page) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("view", VIEWS)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+import polyseme
 from polyseme.serve import page_files
 from polyseme.serve.models import ServedModels
 from tests.serve.small_service import client, searchable, tiny_models
@@ -67,6 +68,19 @@ def test_both_languages_have_the_same_strings() -> None:
     assert len(keys[0]) > 50 and keys[0] == keys[1]
     sources = "".join(text.decode() for name, text in page_files._files(PAGE) if name.endswith(".js"))
     assert set(re.findall(r'\bt\("([\w.]+)"', sources)) <= set(keys[0])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_shipped_models_know_all_words_of_the_examples(language: str) -> None:
+    pattern = r'text: "([^"]+)", word: "([^"]+)"'
+    model, found = polyseme.load(language), list[tuple[str, str]]()
+    for name in ("examples.js", "views/edit.js"):
+        found += re.findall(pattern, (PAGE / name).read_text("utf-8"))
+    mine = [(text, word) for text, word in found if text.isascii() == (language == "en")]
+    assert len(mine) >= 5
+    for text, word in mine:
+        words = model.words(text)
+        assert word in words and set(words) <= set(model.vocabulary or ()), text
 
 
 def test_surprise_is_in_bits(service: TestClient, models: ServedModels) -> None:

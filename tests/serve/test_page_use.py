@@ -176,6 +176,12 @@ def test_the_first_example_has_its_word_chosen(open_page: Any, view: str) -> Non
     open_page(f"#/{view}").locator(".word[aria-pressed=true]", has_text="bank").wait_for()
 
 
+def test_the_first_map_is_of_a_word_whose_senses_are_clear(open_page: Any) -> None:
+    asked = "import('/page/examples.js').then(({mappedWord}) => mappedWord({language: %s}, [{word: 'a'}, {word: 'bank'}]))"
+    page = open_page("#/sentence")
+    assert page.evaluate(asked % "'en'") == "bank" and page.evaluate(asked % "'zh'") == page.evaluate(asked % "null") == "a"
+
+
 def test_every_scheme_of_tags_is_drawn_as_spans(open_page: Any) -> None:
     page = open_page("#/sentence")
     spans = "(tags) => import('/page/views/predictions.js').then((module) => module.spans(tags))"

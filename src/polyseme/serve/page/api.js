@@ -61,10 +61,10 @@ export async function ask(path, body, signal) {
   }
 }
 
-// Vectors of the words of texts, all layers: [{words, offsets, layers: [[Float32Array, ...], ...]}, ...]
+// Vectors of the words of texts, all layers: {texts: [{words, offsets, layers: [[Float32Array, ...], ...]}, ...], warning}
 export async function vectors(model, input, signal) {
   const answer = await ask("words", {model, input, layers: "all", encoding_format: "base64"}, signal);
-  return answer.data.map((each) => {
+  const texts = answer.data.map((each) => {
     if (each.error) throw new ServiceError(t("error.refused", each.error), 422, each.error.code);
     const bytes = Uint8Array.from(atob(each.vectors), (letter) => letter.charCodeAt(0));
     const numbers = new Float32Array(bytes.buffer);
@@ -73,6 +73,7 @@ export async function vectors(model, input, signal) {
     const rows = (layer) => Array.from({length: words}, (_, word) => at(layer, word));
     return {words: each.words, offsets: each.offsets, layers: Array.from({length: layers}, (_, layer) => rows(layer))};
   });
+  return {texts, warning: answer.warning};
 }
 
 export function cosine(first, second) {

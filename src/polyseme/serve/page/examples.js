@@ -8,15 +8,21 @@ const SENTENCES = {
     {text: "The cranes stood on one leg in the marsh.", word: "cranes"},
   ],
   zh: [
-    {text: "小米发布了一款新手机。", word: "小米"},
-    {text: "这块地种了小米和玉米。", word: "小米"},
-    {text: "春天来了，山上的杜鹃开花了。", word: "杜鹃"},
-    {text: "他在银行门口等朋友。", word: "银行"},
+    {text: "他给朋友打了一个电话。", word: "打"},
+    {text: "他一拳打在墙上。", word: "打"},
+    {text: "这次旅行花了很多钱。", word: "花"},
+    {text: "这位演员的包袱引得观众大笑。", word: "包袱"},
   ],
 };
+const MAPPED = {en: "bank", zh: "花"}; // a word whose senses are far apart
 
 export function sentences(model) {
   return SENTENCES[model.language] ?? SENTENCES.en;
+}
+
+// The word of the first map, among those that the text has.
+export function mappedWord(model, frequent) {
+  return (frequent.find(({word}) => word === MAPPED[model.language]) ?? frequent[0]).word;
 }
 
 // Where a word is among the words of a text, as this model splits it: a position from a link, or a word of an example. null: nowhere.

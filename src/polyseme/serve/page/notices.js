@@ -12,6 +12,12 @@ export function empty(text) {
   return h("p", {class: "notice"}, text);
 }
 
+// What the service warns of in its answers, each warning once; false: nothing.
+export function warnings(...answers) {
+  const told = new Set(answers.map((each) => each?.warning).filter(Boolean));
+  return told.size > 0 && h("p", {class: "notice"}, t("warning", {message: [...told].join("; ")}));
+}
+
 // Fill a place with what an async function gives; a later call wins over an earlier one that is slow.
 export function filler(place) {
   let latest = 0;

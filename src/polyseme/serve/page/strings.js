@@ -37,6 +37,12 @@ export function named(group, name) {
   return key in en ? t(key) : name;
 }
 
+// A layer as a slider names it.
+export function layerName(at, last) {
+  if (at === 0 && last > 0) return t("layer.static");
+  return t(at === last ? "layer.top" : "layer.of", {number: at, last});
+}
+
 export function number(value, digits = 0) {
   const options = {minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative"}; // no "-0.00"
   return new Intl.NumberFormat(language, options).format(value);

@@ -3,13 +3,13 @@
 import {ask, cosine, vectors} from "../api.js";
 import {color, h, later, replace, svg} from "../dom.js";
 import {positionOf, sentences} from "../examples.js";
-import {empty, filler} from "../notices.js";
+import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {number, t} from "../strings.js";
 import {chips, words as wordRow} from "./words.js";
 
 const FIRST = {en: {text: "They walked along the bank until it was dark.", word: "bank", to: "street"},
-  zh: {text: "他在银行门口等朋友。", word: "银行", to: "学校"}};
+  zh: {text: "他给朋友打了一个电话。", word: "打", to: "买"}};
 
 export function show(root, {model, values, signal, note}) {
   const first = FIRST[model.language] ?? FIRST.en;
@@ -30,7 +30,7 @@ export function show(root, {model, values, signal, note}) {
     replace(result);
     await fillPlace(async () => {
       if (!state.text.trim()) return empty(t("sentence.empty"));
-      const [{words}] = (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data;
+      const answer = await ask("tokenize", {model: model.id, input: [state.text]}, signal), [{words}] = answer.data;
       state.word = positionOf(state.word, words);
       const editor = h("div", {class: "editor"});
       const choose = (at) => {
@@ -41,7 +41,7 @@ export function show(root, {model, values, signal, note}) {
       const row = wordRow(words, {chosen: state.word, choose});
       if (state.word !== null) edit(editor, words);
       else replace(editor, empty(t("edit.choose")));
-      return [row, editor];
+      return [warnings(answer), row, editor];
     });
   }
 
@@ -72,7 +72,7 @@ export function show(root, {model, values, signal, note}) {
     if (!state.to) return replace(result, empty(t("edit.type")));
     await fillResult(async () => {
       const other = words.map((word, at) => (at === state.word ? state.to : word));
-      const [before, after] = await vectors(model.id, [words, other], signal);
+      const {texts: [before, after]} = await vectors(model.id, [words, other], signal);
       const moved = before.layers.map((layer, depth) => layer.map((vector, at) => Math.max(1 - cosine(vector, after.layers[depth][at]), 0)));
       return picture(words, state, moved);
     });

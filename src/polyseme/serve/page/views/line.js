@@ -2,7 +2,7 @@
 
 import {ask} from "../api.js";
 import {context, h, replace} from "../dom.js";
-import {empty, failure} from "../notices.js";
+import {empty, failure, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {snapshot} from "../snapshot.js";
 import {currentLanguage, named, number, percent, t} from "../strings.js";
@@ -11,7 +11,7 @@ const HISTORY = ["ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elm
 const QUESTIONS = ["similar", "neighbours", "gap", "next", "score"];
 const FIRST = {
   en: {similar: "bank", neighbours: "They sat on the [bank] of the river.", gap: "They sat on the [ ] of the river.", next: "They sat on the", score: "They sat on the bank of the river."},
-  zh: {similar: "银行", neighbours: "[小米]发布了新手机。", gap: "他在[ ]门口等朋友。", next: "他在银行", score: "他在银行门口等朋友。"},
+  zh: {similar: "医生", neighbours: "[小米]发布了一款新产品。", gap: "他给朋友[ ]了一个电话。", next: "他给朋友打了一个", score: "他给朋友打了一个电话。"},
 };
 const MARKED = ["neighbours", "gap"]; // questions about a word in brackets
 // which endpoint answers a question; a model needs one of them
@@ -84,8 +84,8 @@ export function show(root, {models: loaded, values, signal, note}) {
   look();
 }
 
-const listed = (pairs, shape) => ({
-  content: pairs.length ? h("ol", {class: "found"}, pairs.map(([word, value]) => h("li", null, h("span", {class: "number"}, shape(value)), h("span", {class: "said"}, word)))) : empty(t("sentence.none")),
+const listed = (answer, pairs, shape) => ({
+  content: [warnings(answer), pairs.length ? h("ol", {class: "found"}, pairs.map(([word, value]) => h("li", null, h("span", {class: "number"}, shape(value)), h("span", {class: "said"}, word)))) : empty(t("sentence.none"))],
   rows: pairs,
 });
 
@@ -93,15 +93,15 @@ async function answers(model, {question, text}, signal) {
   const cos = (value) => number(value, 2);
   if (question === "similar") {
     const found = await ask("similar", {model: model.id, word: text.trim(), count: 10}, signal);
-    return listed(found.similar.map((each) => [each.word, each.cosine]), cos);
+    return listed(found, found.similar.map((each) => [each.word, each.cosine]), cos);
   }
   if (question === "next") {
     const found = await ask("next", {model: model.id, text, count: 10}, signal);
-    return listed(found.next.map((each) => [each.word, each.probability]), percent);
+    return listed(found, found.next.map((each) => [each.word, each.probability]), percent);
   }
   if (question === "score") {
-    const {data: [found]} = await ask("score", {model: model.id, input: [text]}, signal);
-    return {content: h("p", {class: "big"}, number(found.perplexity, 1), h("small", null, ` ${t("line.perplexity")}`)), rows: [["perplexity", found.perplexity]]};
+    const answer = await ask("score", {model: model.id, input: [text]}, signal), [found] = answer.data;
+    return {content: [warnings(answer), h("p", {class: "big"}, number(found.perplexity, 1), h("small", null, ` ${t("line.perplexity")}`))], rows: [["perplexity", found.perplexity]]};
   }
   if (question === "neighbours") return neighbours(model, text, signal);
   return filled(model, text, signal);
@@ -110,8 +110,8 @@ async function answers(model, {question, text}, signal) {
 async function neighbours(model, text, signal) {
   const {plain, position} = await marked(model, text, signal);
   const found = await ask("neighbours", {model: model.id, text: plain, position, count: 6}, signal);
-  if (!found.in_context.length) return listed(found.by_itself.map((each) => [each.word, each.cosine]), (value) => number(value, 2));
-  return {content: h("ol", {class: "found"}, found.in_context.map((each) => h("li", null, h("span", {class: "number"}, number(each.cosine, 2)), context(each.words, each.position, 5)))),
+  if (!found.in_context.length) return listed(found, found.by_itself.map((each) => [each.word, each.cosine]), (value) => number(value, 2));
+  return {content: [warnings(found), h("ol", {class: "found"}, found.in_context.map((each) => h("li", null, h("span", {class: "number"}, number(each.cosine, 2)), context(each.words, each.position, 5))))],
     rows: found.in_context.map((each) => [each.words.join(" "), each.cosine])};
 }
 
@@ -119,11 +119,11 @@ async function filled(model, text, signal) {
   const [before, after] = cut(text);
   if (model.endpoints.includes("fill")) {
     const found = await ask("fill", {model: model.id, text: `${before}[MASK]${after}`, count: 10}, signal);
-    return listed(found.fillings[0].map((each) => [each.piece, each.probability]), percent);
+    return listed(found, found.fillings[0].map((each) => [each.piece, each.probability]), percent);
   }
   const {data: [left, right]} = await ask("tokenize", {model: model.id, input: [before, after]}, signal);
   const found = await ask("substitutes", {model: model.id, text: [...left.words, "…", ...right.words], position: left.words.length, count: 10}, signal);
-  return listed(found.substitutes.map((each) => [each.word, each.probability]), percent);
+  return listed(found, found.substitutes.map((each) => [each.word, each.probability]), percent);
 }
 
 // What is before and after the brackets, and in them; null: there are none.

@@ -3,10 +3,11 @@
 import {ask} from "../api.js";
 import {Cloud, sign} from "../cloud.js";
 import {context, h, joined, replace} from "../dom.js";
+import {mappedWord} from "../examples.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {numberIn} from "../state.js";
-import {number, t} from "../strings.js";
+import {layerName, number, t} from "../strings.js";
 import {ownText} from "./owntext.js";
 
 const LISTED = 200, LINKED = 1500; // sentences in the list; letters of a text that still go into a link
@@ -31,7 +32,7 @@ export function show(root, {model, values, signal, note}) {
   async function wordChips() {
     const found = await ask("text-words", asked(), signal);
     if (state.word === null && found.frequent.length) {
-      state.word = found.frequent[0].word;
+      state.word = mappedWord(model, found.frequent);
       field.value = state.word;
       look();
     }
@@ -139,8 +140,7 @@ function layerSlider(cloud, state, last, remember, model) {
   const walk = (depth) => {
     state.layer = Math.round(100 * depth) / 100;
     cloud.set({depth});
-    const nearest = Math.round(depth);
-    name.textContent = nearest === 0 ? t("layer.static") : t("layer.of", {number: nearest, last});
+    name.textContent = layerName(Math.round(depth), last);
     range.setAttribute("aria-valuetext", name.textContent);
   };
   const stop = () => cancelAnimationFrame(frame);

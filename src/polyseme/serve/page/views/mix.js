@@ -4,7 +4,7 @@ import {ask} from "../api.js";
 import {Cloud} from "../cloud.js";
 import {context, h, later, replace} from "../dom.js";
 import {positionOf, sentences} from "../examples.js";
-import {empty, filler} from "../notices.js";
+import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {number, t} from "../strings.js";
 import {chips, words as wordRow} from "./words.js";
@@ -34,13 +34,14 @@ export function show(root, {model, values, tasks, signal, note}) {
 
   const start = () => fillRow(async () => {
     if (!state.text.trim()) return empty(t("sentence.empty"));
-    [{words}] = (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data;
+    const answer = await ask("tokenize", {model: model.id, input: [state.text]}, signal);
+    [{words}] = answer.data;
     state.word = positionOf(state.word, words) ?? 0;
     look();
-    return wordRow(words, {chosen: state.word, choose: (at) => {
+    return [warnings(answer), wordRow(words, {chosen: state.word, choose: (at) => {
       state.word = at;
       look();
-    }});
+    }})];
   });
   input.addEventListener("input", later(400, () => {
     Object.assign(state, {text: input.value, word: 0});

@@ -2,15 +2,15 @@
 
 import {cosine, vectors} from "../api.js";
 import {h, later} from "../dom.js";
-import {empty, filler} from "../notices.js";
+import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {numberIn} from "../state.js";
-import {number, t} from "../strings.js";
+import {layerName, number, t} from "../strings.js";
 import {grid} from "./edit.js";
 
 const FIRST = {
   en: ["They sat on the bank of the river.", "She put her money into the bank."],
-  zh: ["小米发布了新手机。", "农民收割了小米。"],
+  zh: ["小米发布了一款新产品。", "超市里的小米和大米都便宜。"],
 };
 
 export function show(root, {model, values, signal, note}) {
@@ -32,10 +32,10 @@ export function show(root, {model, values, signal, note}) {
     remember();
     return fill(async () => {
       if (!state.one.trim() || !state.two.trim()) return empty(t("pair.empty"));
-      const [first, second] = await vectors(model.id, [state.one, state.two], signal);
+      const answer = await vectors(model.id, [state.one, state.two], signal), [first, second] = answer.texts;
       if (!first.words.length || !second.words.length) return empty(t("pair.empty"));
       const layers = first.layers.map((rows, depth) => rows.map((row) => second.layers[depth].map((other) => cosine(row, other))));
-      return board(first.words, second.words, layers, state, remember);
+      return [warnings(answer), board(first.words, second.words, layers, state, remember)];
     });
   }
   root.append(h("p", {class: "lead"}, t("pair.lead")), h("div", {class: "two"}, field("one"), field("two")), place);
@@ -49,7 +49,7 @@ function board(rows, columns, layers, state, remember) {
   const name = h("output", {for: "depth"});
   const range = h("input", {type: "range", id: "depth", min: 0, max: last, step: 1, value: depth()});
   const told = () => {
-    name.textContent = depth() === 0 && last > 0 ? t("layer.static") : t("layer.of", {number: depth(), last});
+    name.textContent = layerName(depth(), last);
     range.setAttribute("aria-valuetext", name.textContent);
   };
   range.addEventListener("input", () => {

@@ -3,7 +3,7 @@
 import {ask} from "../api.js";
 import {context, h, later, replace} from "../dom.js";
 import {positionOf, sentences} from "../examples.js";
-import {empty, filler} from "../notices.js";
+import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {address} from "../state.js";
 import {number, percent, t} from "../strings.js";
@@ -47,9 +47,8 @@ export function show(root, {model, values, signal, note}) {
   async function reading() {
     const {text} = state;
     if (!text.trim()) return empty(t("sentence.empty"));
-    const found = can("score")
-      ? await ask("surprise", {model: model.id, text}, signal)
-      : (await ask("tokenize", {model: model.id, input: [text]}, signal)).data[0];
+    const answer = await (can("score") ? ask("surprise", {model: model.id, text}, signal) : ask("tokenize", {model: model.id, input: [text]}, signal));
+    const found = answer.data?.[0] ?? answer;
     if (!found.words.length) return empty(t("sentence.empty"));
     if (text !== state.text) return null; // another text was typed meanwhile
     state.word = positionOf(state.word, found.words);
@@ -65,9 +64,9 @@ export function show(root, {model, values, signal, note}) {
       rows: () => [["position", "word", ...sides.map((side) => `${side}_bits`)],
         ...found.words.map((word, at) => [at, word, ...sides.map((side) => found[side][at])])],
     });
-    if (!sides.length) return [row, h("p", {class: "help"}, t("sentence.no.score")), bar];
+    if (!sides.length) return [warnings(answer), row, h("p", {class: "help"}, t("sentence.no.score")), bar];
     const unknown = sides.some((side) => found[side].includes(null));
-    return [row, legend(unknown), bar];
+    return [warnings(answer), row, legend(unknown), bar];
   }
 
   function read() {

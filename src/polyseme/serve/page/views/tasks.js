@@ -2,7 +2,7 @@
 
 import {ask} from "../api.js";
 import {h, later, replace} from "../dom.js";
-import {empty, filler} from "../notices.js";
+import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {snapshot} from "../snapshot.js";
 import {named, t} from "../strings.js";
@@ -32,7 +32,7 @@ export function show(root, {values, tasks, signal, note}) {
       if (!lines.length) return empty(t("tasks.empty"));
       const found = await ask(`predict/${encodeURIComponent(task.id)}`, {input: lines}, signal);
       const picture = h("div", {class: "drawn"}, found.data.map((each, at) => drawn(each, lines[at])));
-      return [task.kind === "roles" && predicates(found.data[0], lines[0]), picture,
+      return [warnings(found), task.kind === "roles" && predicates(found.data[0], lines[0]), picture,
         exportBar(`task-${task.id}`, {picture: () => snapshot(picture),
           rows: () => [["input", "prediction"], ...found.data.map((each, at) => [lines[at], JSON.stringify(each)])]})];
     });
