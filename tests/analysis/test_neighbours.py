@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+import torch
 
 from polyseme.analysis.index import Index
 from polyseme.analysis.neighbours import nearest_words
@@ -11,6 +14,7 @@ from polyseme.base.errors import UsageError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.word_vectors import WordVectors
 from tests.analysis.known import Known
+from tests.encoders.small import elmo
 
 OWN = {
     "bank": [1.0, 0, 0, 0],
@@ -121,3 +125,18 @@ def test_words_that_a_table_does_not_know():
     asked = nearest_words(encoder, index, ["the", "palace"], 1)
     assert not asked.known and asked.static == []
     assert [each.word for each in nearest_words(encoder, index, ["bank"], 0).static] == ["shore", "loan"]
+
+
+def test_static_neighbours_of_a_word_without_a_row():
+    """The oracle is a model that gives the unknown word's row to all words."""
+    model = elmo(form="both")
+    levelled = copy.deepcopy(model)
+    with torch.no_grad():
+        rows = levelled.tokens.words.weight
+        rows[:] = rows[levelled.vocabulary.ids(["<UNK>"])[0]].clone()
+    text = [["a", "river", "bank"], ["the", "rivers", "and", "the", "money"]]
+    found, expected = (
+        nearest_words(each, Index.build(each, text), ["the", "riverr"], 1, 4).static for each in (model, levelled)
+    )
+    assert [each.word for each in found] == [each.word for each in expected]
+    assert [each.cosine for each in found] == pytest.approx([each.cosine for each in expected], abs=2e-3)

@@ -39,6 +39,7 @@ from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
+from polyseme.encoders.static_vectors import spelled_vectors
 from polyseme.nn.matmul import array_matmul
 from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.shards.files import build_once
@@ -92,6 +93,7 @@ class Index:
         self.counts: NDArray[np.int64] = arrays["counts"]
         """(types,): occurrences of each word in the text, repeated sentences included."""
         self._checked: WeightVersion | None = None
+        self._spelled: NDArray[np.floating] | None = None
         self._known: dict[int, NDArray[np.float32]] = {}  # vectors of substitutes, by occurrence
 
     @classmethod
@@ -279,6 +281,14 @@ class Index:
     def search_static(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """Find the static vectors nearest to a vector (dim,); `among` (types,) selects the candidates."""
         return nearest_rows(self._static, vector, count, among)
+
+    def search_spelled(
+        self, encoder: Encoder, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None
+    ) -> SearchResult:
+        """Find static vectors, for a word without a row in the model's table: all as if they had none."""
+        if self._spelled is None:
+            self._spelled = _quick(normalised(spelled_vectors(encoder, self.types)).astype(np.float16))
+        return nearest_rows(self._spelled, vector, count, among)
 
     @functools.cached_property
     def _vectors(self) -> NDArray[np.floating]:

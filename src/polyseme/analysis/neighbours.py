@@ -28,6 +28,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.language_model import find_position
+from polyseme.encoders.static_vectors import lacks_row
 from polyseme.formats.load import as_encoder
 from polyseme.text.config import TextConfig
 
@@ -246,8 +247,12 @@ def nearest_words(
     known = bool(encoder.known([words[position]])[0])
     static: list[StaticNeighbour] = []
     if static_layer and known:
-        rows = index.search_static(stack[0, position], count, ~same & encoder.known(index.types)).pairs()
-        static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows]
+        others = ~same & encoder.known(index.types)
+        if lacks_row(encoder, words[position]):
+            rows = index.search_spelled(encoder, stack[0, position], count, others)
+        else:
+            rows = index.search_static(stack[0, position], count, others)
+        static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows.pairs()]
     return Neighbours(words, position, found, static, searched, known)
 
 

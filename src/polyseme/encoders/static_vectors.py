@@ -33,10 +33,25 @@ def static_vectors(encoder: Encoder) -> WordVectors:
         add = f"give one with {arg('vocabulary')}" if encoder.bidirectional else "use an ELMo, or a table of word vectors"
         raise PolysemeError(f"{encoder.source} has no vocabulary to search: {add}")
     words = vocabulary_words(encoder)
-    sentences = [words[begin : begin + _WORDS_PER_SENTENCE] for begin in range(0, len(words), _WORDS_PER_SENTENCE)]
+    return WordVectors(words, _first_layer(encoder, words), len(words))
+
+
+def _first_layer(encoder: Encoder, words: Sequence[str]) -> NDArray[np.float32]:
+    sentences = [list(words[begin : begin + _WORDS_PER_SENTENCE]) for begin in range(0, len(words), _WORDS_PER_SENTENCE)]
     with progress("embedding", len(sentences), "sentences") as advance:
-        vectors = np.concatenate(encoder.embed(sentences, layers=0, progress=advance))
-    return WordVectors(words, vectors, len(words))
+        return np.concatenate(encoder.embed(sentences, layers=0, progress=advance))
+
+
+def spelled_vectors(encoder: Encoder, words: Sequence[str]) -> NDArray[np.float32]:
+    """Return static vectors of words as if the model had a row for none of them, (words, dim): see `row_parts`."""
+    vectors, parts = _first_layer(encoder, words), row_parts(encoder, words)
+    return vectors if parts is None else vectors - parts
+
+
+def lacks_row(encoder: Encoder, word: str) -> bool:
+    """Whether a model that reads words by a table and by characters has no row for a word."""
+    parts = row_parts(encoder, [word])
+    return parts is not None and not parts.any()
 
 
 def row_parts(encoder: Encoder, words: Sequence[str]) -> NDArray[np.float32] | None:
