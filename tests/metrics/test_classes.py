@@ -80,12 +80,12 @@ def test_against_scikit_learn():
 
 def test_rendering(table):
     assert str(table).splitlines() == [
-        "truth \\ answer   bird    cat    dog  all  recall",
-        "bird                2      1      0    3   0.667",
-        "cat                 0      3      1    4   0.750",
-        "dog                 1      0      2    3   0.667",
-        "all                 3      4      3   10",
-        "precision       0.667  0.750  0.667        0.700",
+        "gold \\ predicted   bird    cat    dog  all  recall",
+        "bird                  2      1      0    3   0.667",
+        "cat                   0      3      1    4   0.750",
+        "dog                   1      0      2    3   0.667",
+        "all                   3      4      3   10",
+        "precision         0.667  0.750  0.667        0.700",
     ]
 
 

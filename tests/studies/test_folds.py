@@ -56,10 +56,10 @@ def test_predictions_are_kept_once_in_the_order_of_the_data(data, tmp_path, monk
     path = tmp_path / "run" / "predictions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     given = [line.split("\t") for line in data.read_text().splitlines()[1:]]
-    assert [(row["text"], row["truth"]) for row in rows] == [(text, label) for text, label in given]
+    assert [(row["text"], row["gold"]) for row in rows] == [(text, label) for text, label in given]
     assert [row["where"] for row in rows] == [f"a.tsv:{number}" for number in range(2, 26)]
     for number, scores in enumerate(result.folds, 1):
-        right = [row["label"] == row["truth"] for row in rows if row["fold"] == number]
+        right = [row["label"] == row["gold"] for row in rows if row["fold"] == number]
         assert len(right) == 8 and sum(right) / 8 == pytest.approx(scores["accuracy"])
     for row in (rows[0], rows[-1]):
         (said,) = polyseme.load_task(f"run/fold-{row['fold']}").predict([row["text"]])

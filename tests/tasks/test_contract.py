@@ -345,7 +345,7 @@ def test_an_example_with_its_prediction_in_json(name: str, tmp_path: Path) -> No
     task, examples = built(name, "frozen", tmp_path)
     outputs = task.eval().predict_data(task.data(examples))
     rows = [json.loads(json.dumps(task.example_json(*pair, "a.txt"))) for pair in zip(examples, outputs, strict=True)]
-    places, gold = [row.pop("where") for row in rows], [row.pop("truth") for row in rows]
+    places, gold = [row.pop("where") for row in rows], [row.pop("gold") for row in rows]
     assert len(set(places)) == 10 and all(place.startswith("a.txt") for place in places)
     assert gold[0] == (RIGHT[name] if name in RIGHT else RIGHT[task.kind])
     said = task.predict([QUESTIONS[task.kind](example) for example in examples])

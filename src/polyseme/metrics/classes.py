@@ -92,7 +92,7 @@ class Confusion:
 
     def __str__(self) -> str:
         classes = self.classes
-        rows = [["truth \\ answer", *self.labels, "all", "recall"]]
+        rows = [["gold \\ predicted", *self.labels, "all", "recall"]]
         for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
             recall = f"{classes[label].recall:.3f}" if classes[label].gold else "-"
             rows.append([label, *map(str, counts), str(classes[label].gold), recall])

@@ -346,7 +346,7 @@ class Task(Learner):
         return {"text": line, **(dataclasses.asdict(prediction) if is_data else {"answer": prediction})}
 
     def example_json(self, example: Any, output: Any, path: str | Path) -> dict[str, Any]:
-        """Return the output for an example of a file as JSON values, after `where` it is and the right answer, `truth`.
+        """Return the output for an example of a file as JSON values, after `where` it is and the right answer, `gold`.
 
         The default is the output alone.
         """

@@ -159,7 +159,7 @@ class Choices(SequenceTask):
         return Predictions(self.predict_data(self.data(examples)))
 
     def example_json(self, example: ChoiceQuestion, output: ChoicePrediction, path: str | Path) -> dict[str, Any]:
-        gold = {"where": location(path, example.where), "truth": joined(example.choices[_gold([example])[0]])}
+        gold = {"where": location(path, example.where), "gold": joined(example.choices[_gold([example])[0]])}
         return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.choices))))}
 
     # ---- lines of `polyseme predict`

@@ -222,7 +222,7 @@ class Classification(WideTask):
         return Predictions(self.predict_data(self.data([LabelledText(as_text(text)) for text in check_texts(texts)])))
 
     def example_json(self, example: LabelledText, output: LabelPrediction, path: str | Path) -> dict[str, Any]:
-        gold = {"where": location(path, example.where), "truth": example.label}
+        gold = {"where": location(path, example.where), "gold": example.label}
         return {**gold, **output.to_json(joined(example.text))}
 
     # ---- error analysis

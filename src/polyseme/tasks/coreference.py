@@ -337,7 +337,7 @@ class Coreference(Task):
         return [each.split() for each in SentenceSplitter(self.config.sentence_splitter)(line)]
 
     def example_json(self, example: CoreferenceDocument, output: Clusters, path: str | Path) -> dict[str, Any]:
-        gold = {"where": location(path, example.where), "truth": self._counted(example.clusters)}
+        gold = {"where": location(path, example.where), "gold": self._counted(example.clusters)}
         return {**gold, **_prediction(example, None, output).to_json()}
 
     # ---- error analysis

@@ -134,7 +134,7 @@ class ErrorReport:
                     "where": error.where,
                     "text": error.text,
                     "probability": error.probability,
-                    "wrong": [{"text": each.text, "truth": each.gold, "answer": each.predicted} for each in error.errors],
+                    "wrong": [{"text": each.text, "gold": each.gold, "predicted": each.predicted} for each in error.errors],
                 }
                 for error in self.worst
             ],

@@ -328,7 +328,7 @@ class Generation(Task):
             self.decoding = default
 
     def example_json(self, example: TextPair, output: GeneratedText, path: str | Path) -> dict[str, Any]:
-        gold = {"where": location(path, example.where), "truth": _references([example])[0]}
+        gold = {"where": location(path, example.where), "gold": _references([example])[0]}
         return {**gold, **output.to_json(joined(example.source))}
 
     def example_errors(

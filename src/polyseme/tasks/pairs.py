@@ -300,7 +300,7 @@ class Pairs(WideTask, SentencePairTask):
     def example_json(self, example: LabelledPair, output: PairPrediction, path: str | Path) -> dict[str, Any]:
         gold = float(str(example.label)) if isinstance(output, ScorePrediction) else example.label
         text = f"{joined(example.first)}\t{joined(example.second)}"
-        return {"where": location(path, example.where), "truth": gold, **output.to_json(text)}
+        return {"where": location(path, example.where), "gold": gold, **output.to_json(text)}
 
     # ---- error analysis
 

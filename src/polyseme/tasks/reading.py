@@ -293,7 +293,7 @@ class Reading(SentencePairTask):
         return question, [paragraph]
 
     def example_json(self, example: ReadingQuestion, output: Answer, path: str | Path) -> dict[str, Any]:
-        gold = {"where": _location(example, path), "truth": list(_gold([example])[0])}
+        gold = {"where": _location(example, path), "gold": list(_gold([example])[0])}
         return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.paragraphs))))}
 
     # ---- error analysis

@@ -212,7 +212,7 @@ class Roles(Task):
 
     def example_json(self, example: RoleExample, output: list[str], path: str | Path) -> dict[str, Any]:
         found = SentenceRoles(example.words, [Predicate(example.predicate, output)])
-        return {"where": _location(example, path), "truth": example.tags, **found.to_json()}
+        return {"where": _location(example, path), "gold": example.tags, **found.to_json()}
 
     # ---- error analysis
 
