@@ -22,7 +22,7 @@ import torch
 
 from polyseme.base.display import count
 from polyseme.base.errors import PolysemeError, arg
-from polyseme.base.progress import progress
+from polyseme.base.progress import progress, report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.nn.threads import intra_op_threads
@@ -176,7 +176,7 @@ class TrainingJob(Job):
                 except TooShortError as error:
                     raise PolysemeError(f"{error.problem}; {self.minutes_advice()}") from None
             if output.was_finished and self.run.is_main_process:
-                _log.warning("%s", finished_message(self.out, self.method.train))
+                report(finished_message(self.out, self.method.train))
             result = self.result(output, card)
             if isinstance(shards, Shards):
                 words = shards.offsets[held_out.stop] - shards.offsets[held_out.start]
