@@ -60,7 +60,7 @@ def test_how_predict_decodes(run, trained):
 def test_how_evaluate_decodes(run, trained):
     call = ["evaluate", trained / "run", trained / "data.tsv", "--json"]
     (usual,), (one,) = run(*call).json, run(*call, "--max-length", "1").json
-    assert all(len(error["wrong"][0]["answer"].split()) <= 1 for error in one["errors"]) and one["errors"]
+    assert all(len(error["wrong"][0]["predicted"].split()) <= 1 for error in one["errors"]) and one["errors"]
     assert usual["scores"] != one["scores"]
 
 

@@ -142,12 +142,18 @@ class _Rounded(_Half):
         return torch.mm(rounded, self.weight) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.weight)[: len(x)]
 
 
+def _saturates() -> bool:
+    """Whether this CPU adds pairs of 8-bit products in 16 bits, where they overflow: x86 without its instruction for them."""
+    return platform.machine().lower() in ("x86_64", "amd64") and not torch.cpu._is_vnni_supported()
+
+
 class _Int8:
-    """Weights in 8 bits with one scale, activations in 8 bits with a scale for each call."""
+    """Weights in 8 bits with one scale, activations with one for each call: in 8 bits, or in 7 where products would overflow."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         if "onednn" not in torch.backends.quantized.supported_engines:
             raise UsageError("int8 needs oneDNN, which this build of PyTorch lacks: use fp32")
+        self.seven_bits = _saturates()
         before = torch.backends.quantized.engine
         torch.backends.quantized.engine = "onednn"
         try:
@@ -160,7 +166,7 @@ class _Int8:
             torch.backends.quantized.engine = before
 
     def multiply(self, x: Tensor, out: Tensor) -> Tensor:
-        return torch.ops.quantized.linear_dynamic(x, self.packed)
+        return torch.ops.quantized.linear_dynamic(x, self.packed, self.seven_bits)
 
     def add(self, x: Tensor, other: Tensor) -> Tensor:
-        return other.add_(torch.ops.quantized.linear_dynamic(x, self.packed))
+        return other.add_(torch.ops.quantized.linear_dynamic(x, self.packed, self.seven_bits))
