@@ -1,13 +1,14 @@
 """Labels in several spellings, repeated rows, rare classes: reported, and the same in all files of a task."""
 
+import numpy as np
 import pytest
 
 import polyseme
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import FormatError, UsageError
 from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
-from polyseme.tasks.leakage import leaked_examples
+from polyseme.tasks.leakage import FILE, leaked_examples, text_hashes
 from polyseme.tasks.registry import configure_task
 from polyseme.tasks.tagging import Tagging
 from polyseme.text.labelled.conll import TaggedSentence
@@ -54,12 +55,19 @@ def test_the_training_file_says_nothing_of_new_texts(tmp_path, caplog):
     rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
     options = {"encoder": "none", "network": "pooled", **TINY}
     polyseme.train("classification", write(tmp_path / "a.tsv", rows), out=tmp_path / "run", **options)
-    copy = write(tmp_path / "copy.tsv", rows)
-    polyseme.evaluate(tmp_path / "run", copy)
-    assert f"was trained on {copy}, so these scores say nothing of new texts: give others" in caplog.text
+    trained_on = np.load(tmp_path / "run" / FILE)
+    part = [(text.upper(), label) for text, label in rows][:-2]
+    found = polyseme.evaluate(tmp_path / "run", write(tmp_path / "part.tsv", [*part, ("quite new", "pos")]))
+    held_out = 16 - len(trained_on)
+    assert 14 - held_out <= found.leaked <= 14 and f"part.tsv: {found.leaked} of 15 examples have texts of the" in caplog.text
     caplog.clear()
-    polyseme.evaluate(tmp_path / "run", write(tmp_path / "other.tsv", rows[:-1]))
-    assert "trained on" not in caplog.text
+    others = [(f"another text {number}", "pos") for number in range(9)]
+    assert polyseme.evaluate(tmp_path / "run", write(tmp_path / "other.tsv", others)).leaked == 0
+    (tmp_path / "run" / FILE).unlink()  # of an earlier version
+    assert polyseme.evaluate(tmp_path / "run", tmp_path / "part.tsv").leaked == 0 and "examples have texts" not in caplog.text
+    (tmp_path / "run" / FILE).write_bytes(b"no array")
+    with pytest.raises(FormatError, match=FILE):
+        polyseme.evaluate(tmp_path / "run", tmp_path / "part.tsv")
 
 
 def test_columns_of_the_training_file_hold_for_all(tmp_path):
@@ -151,7 +159,17 @@ def test_short_texts_of_the_training_data_are_no_leak(tmp_path):
     (tmp_path / "a.conll").write_text("x O\n\nAnn B-X\n\n")
     (tmp_path / "b.conll").write_text("x O\n\n" * 12 + sentences)
     train, dev = (Tagging.read(tmp_path / name, config) for name in ("a.conll", "b.conll"))
-    assert leaked_examples(Tagging, train, dev) == 0 and leaked_examples(Tagging, dev, dev) == 52
+    known, own = text_hashes(Tagging, train), text_hashes(Tagging, dev)
+    assert leaked_examples(Tagging, known, dev) == 0 and leaked_examples(Tagging, own, dev) == 52
+
+
+def test_rare_types_of_spans_are_named():
+    sentences = [TaggedSentence(["Ann", "left"], ["B-PER", "O"], [1, 2])] * 9
+    typo = TaggedSentence(["Bob", "left"], ["B-PRE", "O"], [1, 2])
+    config, _ = configure_task("tagging", {})
+    assert Tagging.data_problems(sentences, config) == []
+    assert Tagging.data_problems([*sentences, typo], config) == ["1 of 2 types of spans have fewer than 3 examples: PRE (1)"]
+    assert Tagging.data_problems([TaggedSentence(["a", "b"], ["N", "V"], [1, 2])], config) == []
 
 
 def test_a_file_with_labels_of_its_own_is_refused(tmp_path):

@@ -43,7 +43,15 @@ def test_repaired(given_tags, expected, caplog):
 
 def test_the_message(caplog):
     repair_tags(sentences("B-A I-A O", "O I-A O I-A", "B-A"), "a.txt")
-    assert caplog.messages == ["a.txt: repaired 2 of 8 tags as the CoNLL scorer reads them (line 2: I-A is read as B-A)"]
+    what = "line 2: I-A is read as B-A (2 times)"
+    assert caplog.messages == [f"a.txt: repaired 2 of 8 tags as the CoNLL scorer reads them ({what})"]
+
+
+def test_each_kind_of_repair_is_named(caplog):
+    repair_tags(sentences("B-A I-A O", "0 I-A o", "B_A O", "B-A I-B O"), "a.txt")
+    (message,) = caplog.messages
+    kinds = "line 1: 0 is read as O; line 2: I-A is read as B-A; line 3: o is read as O; line 1: B_A is read as B-A"
+    assert message.startswith("a.txt: repaired 5 of 11 tags") and f"({kinds}; line 2: I-B is read as B-B)" in message
 
 
 TAGS = some.lists(some.sampled_from(["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in "AB")]), min_size=1, max_size=8)

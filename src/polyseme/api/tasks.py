@@ -329,8 +329,7 @@ def evaluate(
     >>> import polyseme                                            # doctest: +SKIP
     >>> polyseme.evaluate("my-tagger", "test.conll")               # doctest: +SKIP
     """
-    from polyseme.tasks.fit import RESULT
-    from polyseme.tasks.leakage import is_training_file
+    from polyseme.tasks.leakage import leak_message, read_text_hashes
 
     if unknown := [name for name in settings if name not in evaluation_options()]:
         raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
@@ -343,9 +342,10 @@ def evaluate(
             return folder.named_report(evaluate(trained, errors=errors, **given))
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
-    if isinstance(task, str | Path) and is_training_file(Path(task) / RESULT, data):
-        _log.warning("%s was trained on %s, so these scores say nothing of new texts: give others", task, data)
-    report = trained.error_report(data, errors=errors)
+    known = read_text_hashes(Path(task)) if isinstance(task, str | Path) else None
+    report = trained.error_report(data, errors=errors, known=known)
+    if report.leaked:
+        _log.warning("%s: %s", data, leak_message(report.leaked, report.examples))
     for unknown_label in report.unknown_labels:
         _log.warning("%s, which the task has not learned; it counts as wrong", unknown_label)
     return report

@@ -157,7 +157,8 @@ def senses(
 
     if out is not None:
         check_out_file(out)
-    return sense_vectors(loaded(model), words, corpus=corpus, out=out, config=config)
+    wanted = [words] if isinstance(words, str) else words
+    return sense_vectors(loaded(model), wanted, corpus=corpus, out=out, config=config)
 
 
 def _in_dataset(

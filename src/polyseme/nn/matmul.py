@@ -148,7 +148,7 @@ def _saturates() -> bool:
 
 
 class _Int8:
-    """Weights in 8 bits with one scale, activations with one for each call: in 8 bits, or in 7 where products would overflow."""
+    """Weights in 8 bits with one scale, activations with one for each call: in 8 bits, or 7 where products would overflow."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         if "onednn" not in torch.backends.quantized.supported_engines:

@@ -30,7 +30,7 @@ from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder_check import check_out
 from polyseme.tasks.label_checks import spelling_messages
-from polyseme.tasks.leakage import leak_message, leaked_examples
+from polyseme.tasks.leakage import leak_message, leaked_examples, text_hashes
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
 from polyseme.text.words import Splitter
@@ -158,8 +158,9 @@ class TaskJob:
         for path, examples in ((files.dev, dev), (files.test, test)):
             if path is not None and examples is not None and len(examples) < (fewest := task.min_dev_examples(config)):
                 raise UsageError(f"{path} has {len(examples)} of the {fewest} examples that a score needs; give more")
+        known = text_hashes(task, train)
         for path, examples in ((files.dev, dev), (files.test, test)):
-            if path is not None and examples and (leaked := leaked_examples(task, train, examples)):
+            if path is not None and examples and (leaked := leaked_examples(task, known, examples)):
                 notify(f"{path}: {leak_message(leaked, len(examples))}")
         config = task.resolve_defaults(config, train)
         labels = task.collect_labels(train, config)
@@ -169,8 +170,7 @@ class TaskJob:
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
             for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
-        names = {"train": str(files.train), "dev": str(files.dev or files.train), "test": str(files.test)}
-        return Splits(train, dev, test, names)
+        return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
 
     def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""

@@ -35,6 +35,7 @@ from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ErrorReport, ExampleError, UnknownLabel, distinct_errors
 from polyseme.tasks.features import Features, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.folder_writer import TaskFiles, write_task_folder
+from polyseme.tasks.leakage import TextHashes, leaked_examples
 from polyseme.tasks.predictions import LayerWeights, Prediction
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.tasks.word_embeddings import WordEmbeddings
@@ -354,10 +355,14 @@ class Task(Learner):
 
     # ---- error analysis
 
-    def error_report(self, path: str | Path, *, errors: int = 10) -> ErrorReport:
-        """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first."""
+    def error_report(self, path: str | Path, *, errors: int = 10, known: TextHashes | None = None) -> ErrorReport:
+        """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first.
+
+        `known`: the texts of the training data, to count examples that have them.
+        """
         examples, _ = self.merge_labels(self.read(path, self.config), self.config, self.labels)
-        return self.analyse_errors(examples, self.predict_data(self.data(examples)), path, errors=errors)
+        report = self.analyse_errors(examples, self.predict_data(self.data(examples)), path, errors=errors)
+        return report if known is None else dataclasses.replace(report, leaked=leaked_examples(type(self), known, examples))
 
     def analyse_errors(
         self, examples: Sequence[Any], outputs: Sequence[Any], path: str | Path, *, errors: int = 10

@@ -110,6 +110,8 @@ class ErrorReport:
     unknown_labels: list[UnknownLabel]
     layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
     """Of the task."""
+    leaked: int = 0
+    """How many examples have texts of the training data; 0 if few have, or where that is not known."""
 
     def confused(self, most: int) -> list[tuple[str, str, int]]:
         """Return the labels that were confused most often: gold, predicted, times."""

@@ -33,7 +33,7 @@ from polyseme.tasks.finished_run import finished_output
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.folder_check import HEAD, is_task
-from polyseme.tasks.leakage import TRAINING_FILE, file_hash
+from polyseme.tasks.leakage import text_hashes, write_text_hashes
 from polyseme.tasks.registry import TASKS
 from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
 from polyseme.tasks.run_summary import RunSummary
@@ -77,7 +77,7 @@ class Splits:
     dev: Sequence[Any]
     test: Sequence[Any] | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Files of the training, the dev and the test data, for the report of errors."""
+    """Files of the dev and the test data, for the report of errors."""
     texts: Sequence[Any] | None = None
     """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
 
@@ -320,8 +320,8 @@ class _Session:
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             summary |= {"warning": warning} if warning else {}
-            summary |= {TRAINING_FILE: file_hash(data.names.get("train"))}
             summary |= {"test_data": self.test_fingerprint(best), "settings": self.settings_fingerprint()}
+            write_text_hashes(out, text_hashes(type(best), data.train))
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if not self.shares_cache:
                 remove_caches(self.cache)

@@ -4,6 +4,7 @@ task.json            polyseme_task, the task's name and config, its splitter, it
 model.safetensors    the network's weights
 labels.txt           one label per line; words.txt: the words of its table, likewise
 splitter.txt         the word list of the splitter, where that is `unigram`
+training-texts.npy   hashes of the texts that it was trained on (`leakage`)
 encoder-1/ ...       its encoders, each a model folder; vectors/ where word vectors were loaded
 
 A frozen encoder is written once, and one that comes with the package not at all: task.json has its name and a hash of its

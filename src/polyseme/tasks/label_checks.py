@@ -135,11 +135,21 @@ def combined_problems(labels: Sequence[str | None]) -> list[str]:
     return []
 
 
+def rare_problems(counts: Counter[str], what: str) -> list[str]:
+    """Say which labels have few examples; `what` they are, as a plural.
+
+    >>> rare_problems(Counter({"PER": 90, "PRE": 1}), "types of spans")
+    ['1 of 2 types of spans have fewer than 3 examples: PRE (1)']
+    """
+    rare = sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label))
+    if not rare:
+        return []
+    shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
+    return [f"{len(rare):,} of {len(counts):,} {what} have fewer than {FEWEST} examples: {shown}"]
+
+
 def _class_problems(counts: Counter[str]) -> list[str]:
-    found = []
-    if rare := sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label)):
-        shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
-        found.append(f"{len(rare):,} of {len(counts):,} classes have fewer than {FEWEST} examples: {shown}")
+    found = rare_problems(counts, "classes")
     for name in _NO_LABEL:
         if name in counts and len(counts) > 2:
             many = "1 example" if counts[name] == 1 else f"{counts[name]:,} examples"

@@ -5,29 +5,44 @@ Texts count by their length, because short ones (headings, "Thank you!") are in 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from polyseme.base.files import read_json
-from polyseme.base.hashing import hash_file
-from polyseme.tasks.base import Task
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import FormatError
+from polyseme.base.files import atomic
 from polyseme.text.words import get_splitter
+
+if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
 
 MIN_SHARE = 0.1
 """Of the characters: so much is reported."""
-FEWEST = 10
-"""Fewer examples are a trial."""
-TRAINING_FILE = "training_file"
-"""In the result of a training: a hash of its file."""
+FEWEST = 5
+"""Fewer examples may be chance."""
+FILE = "training-texts.npy"
+"""In the folder of a trained task: a hash of the texts of each example that it was trained on."""
+TextHashes: TypeAlias = NDArray[np.uint64]
+"""A hash for each example, of its texts without case and blanks."""
 
 
-def leaked_examples(task: type[Task], train: Sequence[Any], scored: Sequence[Any]) -> int:
+def text_hashes(task: type[Task], examples: Sequence[Any]) -> TextHashes:
+    """Return the hash of each example, (examples,)."""
+    digests = (
+        hashlib.blake2b("\0".join(_texts(task, example)).encode("utf-8", "replace"), digest_size=8) for example in examples
+    )
+    return np.frombuffer(b"".join(digest.digest() for digest in digests), dtype="<u8")
+
+
+def leaked_examples(task: type[Task], known: TextHashes, scored: Sequence[Any]) -> int:
     """Return how many of the scored examples have texts of training examples, but for case and blanks; 0 if few have."""
-    known = {_texts(task, example) for example in train}
-    keys = [_texts(task, example) for example in scored]
-    leaked = [key for key in keys if key in known]
-    return len(leaked) if len(leaked) >= FEWEST and _characters(leaked) > MIN_SHARE * _characters(keys) else 0
+    leaked = np.isin(text_hashes(task, scored), known)
+    sizes = np.array([sum(map(len, _texts(task, example))) for example in scored])
+    return int(leaked.sum()) if leaked.sum() >= FEWEST and sizes[leaked].sum() > MIN_SHARE * sizes.sum() else 0
 
 
 def leak_message(leaked: int, total: int) -> str:
@@ -41,21 +56,26 @@ def leak_message(leaked: int, total: int) -> str:
     )
 
 
-def file_hash(path: str | Path | None) -> str | None:
-    """Return a hash of a file's content; None: it is no file, but perhaps a folder."""
-    return hash_file(Path(path)) if path is not None and Path(path).is_file() else None
+def write_text_hashes(folder: Path, hashes: TextHashes) -> None:
+    """Keep the hashes of the training data in the folder of a task."""
+    with atomic(folder / FILE) as part, part.open("wb") as file:
+        np.save(file, np.unique(hashes))
 
 
-def is_training_file(result: Path, data: str | Path) -> bool:
-    """Whether a task, by the file of its result, was trained on a file, under this name or another."""
-    trained_on = read_json(result).get(TRAINING_FILE) if result.is_file() else None
-    return trained_on is not None and trained_on == file_hash(data)
+def read_text_hashes(folder: Path) -> TextHashes:
+    """Return the hashes of the training data of a task; none, if its folder has none."""
+    path = folder / FILE
+    if not path.is_file():
+        return np.empty(0, np.uint64)
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise FormatError(path, f"cannot be read ({error})") from error
+    if found.dtype != np.uint64 or found.ndim != 1:
+        raise FormatError(path, f"has numbers of kind {found.dtype} in shape {found.shape}; expected a row of uint64")
+    return found
 
 
 def _texts(task: type[Task], example: Any) -> tuple[str, ...]:
     texts = task.example_texts(example, get_splitter("whitespace"))
     return tuple(" ".join(words).casefold() for words in texts)
-
-
-def _characters(keys: Sequence[tuple[str, ...]]) -> int:
-    return sum(len(text) for key in keys for text in key)

@@ -22,6 +22,7 @@ from polyseme.text.labelled.conll import TaggedSentence
 
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"([bimeswlu])[-_](.+)", re.IGNORECASE)
+_SHOWN = 5  # kinds of repairs
 _OUTSIDE = frozenset({"O", "o", "0", "_", "-"})
 
 
@@ -33,20 +34,27 @@ def repair_tags(sentences: Sequence[TaggedSentence], path: str | Path) -> list[T
         return list(sentences)
     scheme = _scheme(sentences, names)
     legal: dict[tuple[str, str], bool] = {}
-    found, repaired, first = [], 0, ""
+    found, repaired = [], Counter[tuple[str, str]]()
+    first: dict[tuple[str, str], str] = {}
     for sentence in sentences:
         new = sentence.tags
         if not _is_legal(sentence.tags, scheme, names, legal):
             new = from_bioes(bioes_of_spans(len(new), spans([names[tag] for tag in new])), scheme)
-            changed = [position for position, (tag, other) in enumerate(zip(sentence.tags, new, strict=True)) if tag != other]
-            if changed and not repaired:
-                line = f"line {sentence.lines[changed[0]]}: " if sentence.lines else ""
-                first = f"{line}{sentence.tags[changed[0]]} is read as {new[changed[0]]}"
-            repaired += len(changed)
+            for position, pair in enumerate(zip(sentence.tags, new, strict=True)):
+                if pair[0] != pair[1]:
+                    repaired[pair] += 1
+                    first.setdefault(pair, f"line {sentence.lines[position]}: " if sentence.lines else "")
         found.append(replace(sentence, tags=new) if new != sentence.tags else sentence)
     if repaired:
-        _log.warning("%s: repaired %d of %d tags as the CoNLL scorer reads them (%s)", path, repaired, counts.total(), first)
+        each = [f"{first[pair]}{pair[0]} is read as {pair[1]}{_times(repaired[pair])}" for pair in first]
+        shown = "; ".join([*each[:_SHOWN], *([f"{len(each) - _SHOWN} more kinds"] if len(each) > _SHOWN else [])])
+        what = "%s: repaired %d of %d tags as the CoNLL scorer reads them (%s)"
+        _log.warning(what, path, repaired.total(), counts.total(), shown)
     return found
+
+
+def _times(number: int) -> str:
+    return f" ({number:,} times)" if number > 1 else ""
 
 
 def _names(counts: Counter[str]) -> dict[str, str] | None:
