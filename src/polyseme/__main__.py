@@ -120,6 +120,9 @@ def _option_meant(error: Exception, context: Any) -> str:
     given = getattr(error, "option_name", None)
     if type(error).__name__ != "NoSuchOption" or context is None or not isinstance(given, str):
         return ""
+    if hasattr(context.command, "list_commands") and context.parent is not None:
+        first, known = _noun(context), ", ".join(context.command.list_commands(context))
+        return f"give the {first} before {given}: {context.command_path} {first.upper()} {given} ...; there are {known}"
     names = {name.removeprefix("--").replace("-", "_"): name for each in context.command.params for name in each.opts}
     if given == "--out" and names.get("out") == "out":
         return "No such option: --out; OUT is an argument, so write it without --out"
@@ -134,9 +137,14 @@ def _verb_meant(error: Exception, context: Any) -> str:
     message = str(error).rstrip(".")
     if context is None or context.parent is None or not message.startswith("No such command"):
         return ""
-    noun = {"train": "task", "pretrain": "method", "probe": "probe"}.get(context.command.name, "command")
+    noun = _noun(context)
     known = "" if "Did you mean" in message else f"; there are {', '.join(context.command.list_commands(context))}"
     return message.replace("command", noun, 1) + known
+
+
+def _noun(context: Any) -> str:
+    """What the commands of a verb are called."""
+    return {"train": "task", "pretrain": "method", "probe": "probe"}.get(context.command.name, "command")
 
 
 def _all_arguments(error: Exception, context: Any) -> str:

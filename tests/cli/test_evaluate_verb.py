@@ -36,12 +36,12 @@ only 3 examples: chance alone moves the score by many points
 LOC      0.500   0.500  0.500     2
 PER      0.500   0.500  0.500     2
 
-gold \\ predicted    LOC    PER   none  all  recall
-LOC                   1      0      1    2   0.500
-PER                   1      1      0    2   0.500
-none                  0      1      0    1   0.000
-all                   2      2      1    5
-precision         0.500  0.500  0.000        0.400
+gold \\ predicted    LOC    PER  none  all  recall
+LOC                   1      0     1    2   0.500
+PER                   1      1     0    2   0.500
+none                  0      1     0    1       -
+all                   2      2     1    5
+precision         0.500  0.500     -
 
 worst errors
 

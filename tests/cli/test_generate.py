@@ -330,5 +330,8 @@ def test_exit_codes(run, monkeypatch, ending, code, message):
 
 def test_called_wrongly(run):
     assert "Missing option '--out'" in one_sentence(run("train", "ner", "--data", "a"), 2)
+    assert "give the task before --data: polyseme train TASK --data ...; there are" in one_sentence(
+        run("train", "--data", "a"), 2
+    )
     assert "No such task 'taging'. Did you mean 'tagging'" in one_sentence(run("train", "taging"), 2)
     assert "polyseme train ner --help" in one_sentence(run("train", "ner", "--data", "a", "--epoch", "1", "--out", "b"), 2)

@@ -90,8 +90,8 @@ def test_rendering(table):
 
 
 def test_a_class_without_examples_or_answers_has_a_dash():
-    lines = str(confusion(["a", "a"], ["a", "a"], labels=["a", "none"])).splitlines()
-    assert lines[2].split() == ["none", "0", "0", "0", "-"] and lines[-1].split() == ["precision", "1.000", "-", "1.000"]
+    lines = str(confusion(["a", "a"], ["a", "a"], labels=["a", "b"])).splitlines()
+    assert lines[2].split() == ["b", "0", "0", "0", "-"] and lines[-1].split() == ["precision", "1.000", "-", "1.000"]
 
 
 def test_chinese_labels_line_up():

@@ -151,7 +151,8 @@ class TrainedTask:
     def __str__(self) -> str:
         result, report = self.fit.result, self.fit.report
         stopped = ", stopped" if result.ended is None else ""
-        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}"
+        kept = f", best after {result.best_step:,}" if result.best_step not in (None, result.steps) else ""
+        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}{kept}, {result.seconds:,.0f} s{stopped}"
         return head if report is None else f"{head}\n{report}"
 
     def _repr_html_(self) -> str:

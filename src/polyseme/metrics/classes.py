@@ -19,6 +19,8 @@ from polyseme.metrics.spans import PRFScore
 
 OTHERS = "(others)"
 """The name of several small classes together."""
+NONE = "none"
+"""Among types of spans: no span is there. It is no class, and has no precision and recall."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,11 @@ class Confusion:
         classes = self.classes
         rows = [["gold \\ predicted", *self.labels, "all", "recall"]]
         for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
-            recall = f"{classes[label].recall:.3f}" if classes[label].gold else "-"
+            recall = f"{classes[label].recall:.3f}" if classes[label].gold and label != NONE else "-"
             rows.append([label, *map(str, counts), str(classes[label].gold), recall])
         rows.append(["all", *(str(each.predicted) for each in classes.values()), str(int(self.counts.sum())), ""])
-        precisions = [f"{each.precision:.3f}" if each.predicted else "-" for each in classes.values()]
-        rows.append(["precision", *precisions, "", f"{self.accuracy:.3f}"])
+        precisions = [f"{each.precision:.3f}" if each.predicted and label != NONE else "-" for label, each in classes.items()]
+        rows.append(["precision", *precisions, "", "" if NONE in self.labels else f"{self.accuracy:.3f}"])
         return columns(rows, indent=0, right=range(1, len(rows[0])))
 
 

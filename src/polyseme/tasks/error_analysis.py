@@ -16,11 +16,10 @@ from typing import Any, Protocol, Self, TypeVar
 
 from polyseme.base.display import columns, count, html_table, short
 from polyseme.base.errors import FormatError
-from polyseme.metrics.classes import OTHERS, Confusion, confusion
+from polyseme.metrics.classes import NONE, OTHERS, Confusion, confusion
 from polyseme.metrics.spans import PRFScore, are_span_tags
 from polyseme.tasks.predictions import LayerWeights
 
-NONE = "none"
 FEW = 100  # examples, below which a score is no more than a hint
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit

@@ -22,6 +22,7 @@ TIMING_CHECKS = 10  # of the speed of a run by minutes, evenly spaced
 MARGIN = 0.9  # of the minutes: machines slow down, and the last model has to be written
 EVALUATION_FRACTION = 0.2  # of the minutes, unless eval_every is given
 FEW_STEPS = 200
+MANY_EPOCHS = 15.0
 EXTENSION_THRESHOLD = 1.2  # extend the budget only if this many times the steps fit
 OVERRUN = 1.05  # shorten it only if the run would take this many times the minutes
 
@@ -130,7 +131,11 @@ def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_
     epochs, rate = words / max(words_per_epoch, 1), timing.words / max(timing.step, 1e-9)
     passes = f"{two_digits(epochs)} epochs"
     reach = f"about {count(budget.total, 'step')}, {words:,.0f} words, {passes}, at {rate:,.0f} words per second"
-    few = "; so few steps teach little: give more minutes or a smaller model" if budget.total < FEW_STEPS else ""
+    few = ""
+    if epochs > MANY_EPOCHS:
+        few = "; the text is small, and so many passes make a model memorise it: give more text, or fewer minutes"
+    elif budget.total < FEW_STEPS:
+        few = "; so few steps teach little: give more minutes or a smaller model"
     return f"{arg('minutes', config.minutes)} is {reach}{few}"
 
 
