@@ -85,7 +85,8 @@ class CorpusReport:
         if 20 * self.duplicate_lines > self.lines:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
-            yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. Remove them; polyseme corpus dedupe does so for documents."
+            advice = "Remove them; polyseme corpus dedupe does so for documents."
+            yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. {advice}"
         if self.unicode_variants:
             start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")
             what = "another form in other code points (composed and decomposed accents), which counts as a different word"
