@@ -29,7 +29,7 @@ def test_from_a_file_to_a_tagger(run, model, files):
     assert lines[1].split() == ["f1", "precision", "recall", "accuracy"]
     dev, test = (next(line for line in lines if line.startswith(f"{split} ")) for split in ("dev", "test"))
     assert len(dev) == len(test) == len(lines[1]) and "most frequent tag of each word" in result.out
-    titles = ["confusion matrix, test data", "worst errors, test data", "layer weights", "input, elmo 1"]
+    titles = ["confusion matrix, test data (none: no span there)", "worst errors, test data", "layer weights", "input, elmo 1"]
     assert [line for line in lines if line in titles] == titles
     assert max(len(line) for line in lines if str(files) not in line) <= 80
     assert result.err.startswith("classes   2: LOC (18), PER (18)\n") and "\nepoch 1 of 1, loss " in result.err
