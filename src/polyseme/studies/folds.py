@@ -97,9 +97,9 @@ class CrossValidation:
         head = f"{self.out}: {self.task}, {count(len(self.folds), 'fold')}, {self.seconds:,.0f} s"
         if self.stopped_by is not None:
             head += ", stopped: the same command continues"
-        lines = [columns(self._rows(), indent=0, right=range(1, 20)), self.verdict()] if self.folds else []
+        lines = [columns(self._rows(), indent=0, right=range(1, 20)), self.verdict(), self.comparison()] if self.folds else []
         lines += [] if self.predictions is None else [f"predictions for all examples: {self.predictions}"]
-        return "\n".join([head, *lines])
+        return "\n".join(filter(None, [head, *lines]))
 
     def verdict(self) -> str:
         """Return the mean and the standard deviation of the main metric over folds, beside the means of the baselines."""
@@ -107,9 +107,20 @@ class CrossValidation:
         others = [f"{name} {100 * _mean(several)[self.main]:.1f}" for name, several in self.baselines.items()]
         return f"test {', '.join([f'{self.main} {100 * self.mean[self.main]:.1f}{spread}', *others])}"
 
+    def comparison(self) -> str:
+        """Return a sentence that compares the folds with those of the best baseline; empty without one."""
+        name = max(self.baselines, key=lambda each: _mean(self.baselines[each])[self.main], default=None)
+        if name is None or len(self.folds) < 2:
+            return ""
+        gains = [own[self.main] - other[self.main] for own, other in zip(self.folds, self.baselines[name], strict=True)]
+        points, error = 100 * statistics.mean(gains), 100 * statistics.stdev(gains) / math.sqrt(len(gains))
+        chance = "; that may be chance" if abs(points) < 2 * error else ""
+        return f"{abs(points):.1f} points {'above' if points >= 0 else 'BELOW'} {name}, fold by fold{chance}"
+
     def _repr_html_(self) -> str:
         header, *rows = self._rows()
-        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}, {self.verdict()}")
+        verdict = ", ".join(filter(None, [self.verdict(), self.comparison()]))
+        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}, {verdict}")
 
     def _rows(self) -> list[list[str]]:
         names = list(self.mean)
