@@ -232,6 +232,16 @@ def test_other_shapes(write, text, message):
         read_conll(write(text), strict=False)
 
 
+def test_a_table_of_texts_is_named_by_its_suffix(tmp_path):
+    rows = 'Ticket;Review Text;Label\n1;"The router drops\nthe line";network\n2;My invoice is wrong;billing\n'
+    for name in ("a.csv", "a.csv.txt"):
+        (tmp_path / name).write_text(rows)
+        with pytest.raises(FormatError, match=r"seems to be CSV \(it begins with 'Ticket;Review Text;Label'\)"):
+            read_conll(tmp_path / name, strict=False)
+    (tmp_path / "b.csv").write_text(", O\nAnn B-PER\n\nran O\n".replace(" ", "\t"))
+    assert len(read_conll(tmp_path / "b.csv", strict=False)) == 2
+
+
 @pytest.mark.parametrize("header", ["token\tlabel", "Word\tTag"])
 def test_a_header_of_columns_is_no_sentence(tmp_path, caplog, header):
     path = tmp_path / "a.tsv"

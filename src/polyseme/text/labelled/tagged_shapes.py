@@ -144,7 +144,8 @@ def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
         raise FormatError(path, f"seems to be plain text (line {longest} has more than {_LONGEST:,} characters); {EXPECTED}")
     names = {name.strip(' "').lower() for name in head[0].split(",")}
     rows = [line for line in head if "," in line and (names & WORD_COLUMNS or len(cells(line)) == 1)]
-    if len(names) > 1 and len(rows) >= _MOST * len(head):
+    named = ".csv" in Path(path).suffixes and "\t" not in head[0] and re.search("[,;]", head[0]) is not None
+    if named or (len(names) > 1 and len(rows) >= _MOST * len(head)):
         raise FormatError(path, f"seems to be CSV (it begins with {head[0][:30]!r}); {EXPECTED}")
     if _is_prose(head):
         raise FormatError(path, f"seems to be plain text (it begins with {head[0][:30]!r}); {EXPECTED}")
