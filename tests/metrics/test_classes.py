@@ -117,3 +117,9 @@ def test_wrong_questions():
         confusion([], [])
     with pytest.raises(UsageError, match="labels are a; gold labels or predictions also have b, c"):
         confusion(["a", "b"], ["a", "c"], labels=["a"])
+
+
+def test_a_class_may_be_called_none():
+    lines = str(confusion(["none", "for", "none"], ["none", "for", "for"])).splitlines()
+    assert lines[2].split() == ["none", "1", "1", "2", "0.500"]
+    assert lines[-1].split() == ["precision", "0.500", "1.000", "0.667"]

@@ -343,7 +343,7 @@ def evaluate(
             return folder.named_report(evaluate(trained, errors=errors, **given))
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
-    known = read_text_hashes(Path(task)) if isinstance(task, str | Path) else None
+    known = read_text_hashes(Path(task).expanduser()) if isinstance(task, str | Path) else None
     report = trained.error_report(data, errors=errors, known=known)
     if report.leaked:
         _log.warning("%s: %s", data, leak_message(report.leaked, report.examples))

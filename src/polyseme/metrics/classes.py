@@ -19,8 +19,6 @@ from polyseme.metrics.spans import PRFScore
 
 OTHERS = "(others)"
 """The name of several small classes together."""
-NONE = "none"
-"""Among types of spans: no span is there. It is no class, and has no precision and recall."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,8 @@ class Confusion:
     """(classes, classes): gold labels in rows, predictions in columns."""
     others_correct: int | None = None
     """If the last class is several together: how many predictions of them are correct, not only one of the others."""
+    no_span: str | None = None
+    """Of types of spans: the label of places without one. It is no class, and has no precision and recall."""
 
     @property
     def correct(self) -> list[int]:
@@ -90,17 +90,19 @@ class Confusion:
         counts = np.zeros((most + 1, most + 1), dtype=np.int64)
         np.add.at(counts, (rows[:, None], rows[None, :]), self.counts)
         correct = sum(self.correct) - sum(self.correct[number] for number in kept)
-        return Confusion((*(self.labels[number] for number in kept), OTHERS), counts, correct)
+        return Confusion((*(self.labels[number] for number in kept), OTHERS), counts, correct, self.no_span)
 
     def __str__(self) -> str:
         classes = self.classes
         rows = [["gold \\ predicted", *self.labels, "all", "recall"]]
         for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
-            recall = f"{classes[label].recall:.3f}" if classes[label].gold and label != NONE else "-"
+            recall = f"{classes[label].recall:.3f}" if classes[label].gold and label != self.no_span else "-"
             rows.append([label, *map(str, counts), str(classes[label].gold), recall])
         rows.append(["all", *(str(each.predicted) for each in classes.values()), str(int(self.counts.sum())), ""])
-        precisions = [f"{each.precision:.3f}" if each.predicted and label != NONE else "-" for label, each in classes.items()]
-        rows.append(["precision", *precisions, "", "" if NONE in self.labels else f"{self.accuracy:.3f}"])
+        precisions = [
+            f"{each.precision:.3f}" if each.predicted and label != self.no_span else "-" for label, each in classes.items()
+        ]
+        rows.append(["precision", *precisions, "", f"{self.accuracy:.3f}" if self.no_span is None else ""])
         return columns(rows, indent=0, right=range(1, len(rows[0])))
 
 

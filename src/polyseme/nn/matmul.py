@@ -144,7 +144,8 @@ class _Rounded(_Half):
 
 def _saturates() -> bool:
     """Whether this CPU adds pairs of 8-bit products in 16 bits, where they overflow: x86 without its instruction for them."""
-    return platform.machine().lower() in ("x86_64", "amd64") and not torch.cpu._is_vnni_supported()
+    supported = getattr(torch.cpu, "_is_vnni_supported", lambda: False)  # without a public name
+    return platform.machine().lower() in ("x86_64", "amd64") and not supported()
 
 
 class _Int8:

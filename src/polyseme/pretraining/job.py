@@ -330,7 +330,7 @@ def finished_message(out: Path, train: TrainConfig) -> str:
     'model: this training is finished; nothing to do. To train for longer, give epochs above 10, and accept_changes=True'
     """
     name = next(name for name in BUDGETS if getattr(train, name) is not None)
-    longer = f"give {arg(name)} above {getattr(train, name):g}, and {arg('accept_changes', True)}"
+    longer = f"give {arg(name)} above {getattr(train, name):,}, and {arg('accept_changes', True)}"
     return f"{out}: this training is finished; nothing to do. To train for longer, {longer}"
 
 

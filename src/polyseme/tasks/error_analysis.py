@@ -16,10 +16,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from polyseme.base.display import columns, count, html_table, short
 from polyseme.base.errors import FormatError
-from polyseme.metrics.classes import NONE, OTHERS, Confusion, confusion
+from polyseme.metrics.classes import OTHERS, Confusion, confusion
 from polyseme.metrics.spans import PRFScore, are_span_tags
 from polyseme.tasks.predictions import LayerWeights
 
+NONE = "none"
 FEW = 100  # examples, below which a score is no more than a hint
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit
@@ -128,7 +129,8 @@ class ErrorReport:
             "scores": self.scores,
             "main": self.main,
             "examples": self.examples,
-            "classes": table and {label: _class_scores(each) for label, each in table.classes.items() if label != NONE},
+            "classes": table
+            and {label: _class_scores(each) for label, each in table.classes.items() if label != table.no_span},
             "confusion": table and {"labels": list(table.labels), "counts": table.counts.tolist()},
             "errors": [
                 {
@@ -208,7 +210,7 @@ def class_table(table: Confusion) -> str:
     """
     rows = [["", "precision", "recall", "f1", "gold"]]
     for label, scores in table.largest(PAIRS).classes.items():
-        if label not in (NONE, OTHERS):
+        if label not in (table.no_span, OTHERS):
             values = (f"{value:.3f}" for value in (scores.precision, scores.recall, scores.f1))
             rows.append([short(label, _CLASS), *values, f"{scores.gold:,}"])
     return columns(rows, indent=0, right=range(1, len(rows[0])))
@@ -329,4 +331,4 @@ def span_confusion(pairs: Sequence[tuple[str, str]]) -> Confusion | None:
         return None
     labels = sorted({label for pair in pairs for label in pair} - {NONE})
     gold, predicted = zip(*pairs, strict=True)
-    return confusion(gold, predicted, labels=[*labels, NONE])
+    return replace(confusion(gold, predicted, labels=[*labels, NONE]), no_span=NONE)

@@ -13,7 +13,6 @@ from typing import Any
 
 from polyseme.base.display import columns, html_table, short
 from polyseme.base.errors import arg
-from polyseme.metrics.classes import NONE
 from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, few_examples, html_confusion
 from polyseme.tasks.predictions import LayerWeights
 
@@ -47,7 +46,8 @@ class TrainingReport:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
         blocks = [self._score_table(), *(text for text in (self.verdict(), self.caution(), warning) if text)]
         if self.errors is not None and self.errors.confusion is not None:
-            spans = f" ({NONE}: no span there)" if NONE in self.errors.confusion.labels else ""
+            nothing = self.errors.confusion.no_span
+            spans = "" if nothing is None else f" ({nothing}: no span there)"
             blocks.append(f"\nconfusion matrix, {self._set} data{spans}\n{confusion_text(self.errors.confusion)}")
         if worst := self._worst():
             blocks.append(f"\nworst errors, {self._set} data\n" + "\n".join(map(str, worst)))

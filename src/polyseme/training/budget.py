@@ -22,7 +22,7 @@ TIMING_CHECKS = 10  # of the speed of a run by minutes, evenly spaced
 MARGIN = 0.9  # of the minutes: machines slow down, and the last model has to be written
 EVALUATION_FRACTION = 0.2  # of the minutes, unless eval_every is given
 FEW_STEPS = 200
-MANY_EPOCHS = 15.0
+MANY_EPOCHS, SMALL_TEXT = 15.0, 100_000  # words: so many passes over so little text are learned by heart
 EXTENSION_THRESHOLD = 1.2  # extend the budget only if this many times the steps fit
 OVERRUN = 1.05  # shorten it only if the run would take this many times the minutes
 
@@ -126,13 +126,17 @@ def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_
 
     >>> reach_of_minutes(TrainConfig(minutes=10), Budget(unit="steps", total=900), Timing(0.5, 9, 9, 2500), 1_000_000)
     'minutes=10 is about 900 steps, 2,250,000 words, 2.2 epochs, at 5,000 words per second'
+    >>> reach_of_minutes(TrainConfig(minutes=1), Budget(unit="steps", total=90), Timing(0.5, 9, 9, 20), 100).partition("; ")[2]
+    'the text is small, and so many passes make a model memorise it: give more text, or fewer minutes'
+    >>> reach_of_minutes(TrainConfig(minutes=1), Budget(unit="steps", total=90), Timing(0.5, 9, 9, 20), 9000).partition("; ")[2]
+    'so few steps teach little: give more minutes or a smaller model'
     """
     words = budget.total * timing.words
     epochs, rate = words / max(words_per_epoch, 1), timing.words / max(timing.step, 1e-9)
     passes = f"{two_digits(epochs)} epochs"
     reach = f"about {count(budget.total, 'step')}, {words:,.0f} words, {passes}, at {rate:,.0f} words per second"
     few = ""
-    if epochs > MANY_EPOCHS:
+    if epochs > MANY_EPOCHS and words_per_epoch < SMALL_TEXT:
         few = "; the text is small, and so many passes make a model memorise it: give more text, or fewer minutes"
     elif budget.total < FEW_STEPS:
         few = "; so few steps teach little: give more minutes or a smaller model"
