@@ -69,7 +69,7 @@ def test_a_classifier(run, runs, tmp_path, monkeypatch):
     message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the task has not learned; it counts as wrong"
     assert result.err == f"polyseme: {message}\n"
     assert "0.2500" in result.out
-    shown = result.out.split("worst errors\n")[1]
+    shown = result.out.split("worst errors (2 of 3)\n")[1]
     assert shown == (
         f"\n{tmp_path}/a.tsv:4\n  three\n  gold pos, predicted neg (0.800)\n"
         f"\n{tmp_path}/a.tsv:5\n  four\n  gold odd, predicted pos (0.700)\n"

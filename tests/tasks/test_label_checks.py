@@ -101,6 +101,18 @@ def test_what_is_reported(texts, labels, told):
     assert label_problems(["a", "b"], ["1.5", "2"], classes=False) == []
 
 
+def test_lines_of_a_text_with_several_labels_are_named():
+    texts, labels = ["a", "b", "a", "c", *"bbbb"], ["x", "y", "y", "x", *"yyyy"]
+    found = label_problems(texts, labels, lines=[2, 3, 4, 5, 6, 7, 8, 9])
+    assert "1 text has several labels, such as 'a' (lines 2, 4)" in found
+
+
+def test_a_column_of_ids_is_not_one_of_labels():
+    found = label_problems([f"text {number}" for number in range(30)], [f"id{number}" for number in range(30)])
+    told = "30 of 30 rows have a label of their own (id0, id1, id2 ...), so nothing can be learned"
+    assert found == [f"{told}; if the labels are in another column, name it with label='NAME'"]
+
+
 def test_equal_whole_numbers_are_one_label(tmp_path):
     labels = ["1.0", "0.0", "1.0", "1", "0", "0.0", "0.5", "0.50", "2", "2.00"]
     train = write(tmp_path / "a.tsv", [(f"text {number}", label) for number, label in enumerate(labels)])

@@ -33,7 +33,7 @@ def report(labels: int = 2, **more: object) -> TrainingReport:
     return TrainingReport(
         "accuracy",
         SCORES,
-        errors=ErrorReport("f.tsv", SCORES["test"], "accuracy", 9, Confusion(names, counts), errors, []),
+        errors=ErrorReport("f.tsv", SCORES["test"], "accuracy", 9, Confusion(names, counts), errors, [], wrong=9),
         layer_weights=LayerWeights({"input, elmo 1": {"layer 0": 0.25, "layer 1": 0.75}}),
         examples={"dev": 9, "test": 9},
         **more,
@@ -47,6 +47,7 @@ def test_scores_stand_beside_the_baselines():
     assert lines[4] == "test  this model                          0.8750    0.7500"
     assert lines[5].split()[-2:] == ["0.8500", "0.7000"] and lines[6].split() == ["majority", "0.5000"]
     assert lines[7] == "test accuracy 87.5: 2.5 points above n-grams with logistic regression"
+    assert "worst errors, test data (4 of 9)" in str(shown)
     assert "n-grams" in shown._repr_html_() and "n-grams" not in str(report()) + report()._repr_html_()
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from polyseme import __version__
 from polyseme.api import corpora, embedding, language, models, predicting, probing, studies, tasks, training, words
@@ -30,7 +31,9 @@ def _version(wanted: bool) -> None:
 
 def about(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.", metavar="")
+    ] = False,
 ) -> None:
     """Contextual word vectors: use, train and compare ELMo and its relatives on your own text.
 
@@ -303,10 +306,29 @@ PROBE_EXAMPLES = {
 }
 
 
+class _PlainHelpOption:
+    """`--help` without a type: it takes no value."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class _Command(_PlainHelpOption, TyperCommand):
+    pass
+
+
+class _Group(_PlainHelpOption, TyperGroup):
+    pass
+
+
 def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
     """The command line. Given the arguments of a call, only what they name is made: making all takes 0.5 s."""
     app = typer.Typer(
         name="polyseme",
+        cls=_Group,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
@@ -316,12 +338,12 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
     groups = {"": app}
     for name, (help, verbs) in verbs_by_group().items():
         if name:
-            groups[name] = typer.Typer(name=name, help=help)
+            groups[name] = typer.Typer(name=name, cls=_Group, help=help)
             groups[name].callback(invoke_without_command=True)(_help_of_group)
             app.add_typer(groups[name], help=help)
         for verb in verbs if arguments is None or name in ("", *arguments) else ():
             called = arguments is None or verb.name in arguments
-            groups[name].command(verb.name, hidden=verb.hidden)(verb.command(options=called))
+            groups[name].command(verb.name, cls=_Command, hidden=verb.hidden)(verb.command(options=called))
     return app
 
 

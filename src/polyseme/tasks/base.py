@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -372,15 +371,17 @@ class Task(Learner):
         found = sorted(
             self.example_errors(examples, outputs, path), key=lambda each: (-each.weight, -(each.probability or 0.0))
         )
+        distinct = list(distinct_errors(found))
         return ErrorReport(
             str(path),
             self.score(examples, outputs),
             self.main_metric,
             len(examples),
             self.confusion_matrix(examples, outputs),
-            list(itertools.islice(distinct_errors(found), errors)),
+            distinct[:errors],
             unknown,
             self.layer_weights(),
+            wrong=len(distinct),
         )
 
     def confusion_matrix(self, examples: Sequence[Any], outputs: Sequence[Any]) -> Confusion | None:

@@ -153,7 +153,7 @@ class Classification(WideTask):
         return [
             *number_problems(labels),
             *combined_problems(labels),
-            *label_problems([same_text(each.text) for each in examples], labels),
+            *label_problems([same_text(each.text) for each in examples], labels, lines=[each.where for each in examples]),
         ]
 
     @classmethod

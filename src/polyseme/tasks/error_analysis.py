@@ -112,6 +112,12 @@ class ErrorReport:
     """Of the task."""
     leaked: int = 0
     """How many examples have texts of the training data; 0 if few have, or where that is not known."""
+    wrong: int = 0
+    """How many different examples have errors; `worst` may have fewer."""
+
+    def of_wrong(self, shown: int) -> str:
+        """Return how many of the wrong examples are shown, to stand behind a title; nothing if all are."""
+        return f" ({shown} of {self.wrong:,})" if shown < self.wrong else ""
 
     def confused(self, most: int) -> list[tuple[str, str, int]]:
         """Return the labels that were confused most often: gold, predicted, times."""
@@ -152,7 +158,7 @@ class ErrorReport:
         if self.confusion is not None:
             blocks += [class_table(self.confusion), self._confusion_text()]
         if self.worst:
-            blocks.append("worst errors")
+            blocks.append(f"worst errors{self.of_wrong(len(self.worst))}")
         blocks += map(str, self.worst)
         return "\n\n".join([*blocks, *([f"layer weights\n{self.layer_weights}"] if self.layer_weights.weights else [])])
 

@@ -85,8 +85,13 @@ def spelling_messages(names: Mapping[str, str]) -> list[str]:
     return [f"labels that {kind} are one: {each}" for kind, each in merged.items()]
 
 
-def label_problems(texts: Sequence[Hashable], labels: Sequence[str | None], *, classes: bool = True) -> list[str]:
-    """Return what to know of labelled texts: repeated rows, texts with several labels, rare and dominating classes."""
+def label_problems(
+    texts: Sequence[Hashable], labels: Sequence[str | None], *, classes: bool = True, lines: Sequence[int | None] = ()
+) -> list[str]:
+    """Return what to know of labelled texts: repeated rows, texts with several labels, rare and dominating classes.
+
+    `lines`: where each text is in its file.
+    """
     total = len(texts)
     found = []
     rows = Counter(zip(texts, labels, strict=True))
@@ -98,7 +103,10 @@ def label_problems(texts: Sequence[Hashable], labels: Sequence[str | None], *, c
     if disputed := [text for text, several in of_texts.items() if len(several) > 1]:
         example = " | ".join(disputed[0]) if isinstance(disputed[0], tuple) else str(disputed[0])
         many = "1 text has" if len(disputed) == 1 else f"{len(disputed):,} texts have"
-        found.append(f"{many} several labels, such as {example[:60]!r}")
+        where = [str(line) for text, line in zip(texts, lines, strict=bool(lines)) if text == disputed[0] and line]
+        more = " ..." if len(where) > _SHOWN else ""
+        at = f" (lines {', '.join(where[:_SHOWN])}{more})" if where else ""
+        found.append(f"{many} several labels, such as {example[:60]!r}{at}")
     return [*found, *_class_problems(Counter(label for label in labels if label is not None))] if classes else found
 
 
@@ -149,6 +157,10 @@ def rare_problems(counts: Counter[str], what: str) -> list[str]:
 
 
 def _class_problems(counts: Counter[str]) -> list[str]:
+    if counts.total() >= _MANY and len(counts) >= _OWN * counts.total():
+        shown = ", ".join(list(counts)[:3])
+        what = f"{len(counts):,} of {counts.total():,} rows have a label of their own ({shown} ...), so nothing can be learned"
+        return [f"{what}; if the labels are in another column, name it with {arg('label', 'NAME')}"]
     found = rare_problems(counts, "classes")
     for name in _NO_LABEL:
         if name in counts and len(counts) > 2:

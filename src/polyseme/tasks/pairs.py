@@ -194,7 +194,8 @@ class Pairs(WideTask, SentencePairTask):
     def data_problems(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[str]:
         assert isinstance(config, PairsConfig)
         texts = [same_text(each.first, each.second) for each in examples]
-        return label_problems(texts, [each.label for each in examples], classes=config.goal == "classes")
+        labels, lines = [each.label for each in examples], [each.where for each in examples]
+        return label_problems(texts, labels, classes=config.goal == "classes", lines=lines)
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[list[Hashable]]:

@@ -49,8 +49,9 @@ class TrainingReport:
             nothing = self.errors.confusion.no_span
             spans = "" if nothing is None else f" ({nothing}: no span there)"
             blocks.append(f"\nconfusion matrix, {self._set} data{spans}\n{confusion_text(self.errors.confusion)}")
-        if worst := self._worst():
-            blocks.append(f"\nworst errors, {self._set} data\n" + "\n".join(map(str, worst)))
+        if self.errors is not None and (worst := self._worst()):
+            title = f"worst errors, {self._set} data{self.errors.of_wrong(len(worst))}"
+            blocks.append(f"\n{title}\n" + "\n".join(map(str, worst)))
         if self.layer_weights.weights:
             blocks.append(f"\nlayer weights\n{self.layer_weights}")
         return "\n".join(blocks)
