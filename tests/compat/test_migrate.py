@@ -61,6 +61,16 @@ def test_only_imports_change(tmp_path: Path) -> None:
     assert "nothing to change" in str(again)
 
 
+def test_tensorflow_itself_is_listed(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text("import tensorflow as tf\nfrom bilm import Batcher\n")
+    assert polyseme.migrate(path).notes == [
+        "line 1: import tensorflow: polyseme does not need it; remove it unless other code does"
+    ]
+    path.write_text("import tensorflow as tf\n")
+    assert polyseme.migrate(path).notes == []
+
+
 def test_modules_by_another_name_and_what_has_no_replacement(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(

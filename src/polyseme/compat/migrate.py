@@ -139,6 +139,8 @@ def _notes(tree: ast.Module, uses: OldUses, whole: str, first: int) -> Iterator[
             found += [(node.lineno, note) for note in from_notes(node, elmo=re.search("elmo", whole, re.I) is not None)]
         elif isinstance(node, ast.Import):
             found += [(node.lineno, note) for note in import_notes(node, uses, _only_elmo(whole))]
+            if graph and any(alias.name.partition(".")[0] == "tensorflow" for alias in node.names):
+                found.append((node.lineno, "import tensorflow: polyseme does not need it; remove it unless other code does"))
         elif isinstance(node, ast.Call):
             found += [(node.lineno, note) for note in [*dynamic_notes(node), *(_session_notes(node) if graph else ())]]
     return (f"line {first + line}: {note}" for line, note in sorted(found, key=lambda each: each[0]))
