@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,14 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
         english = ask(service, "tokenize", model="zh", input=["We sat on the bank of the river."])
         assert "zh is a Chinese model" in english["warning"]
         assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
+
+
+def test_the_log_names_a_known_task_alone(service: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "polyseme.serve"):
+        ask(service, "predict/classification-mean", input=["a cat"])
+        service.post("/v1/predict/secret", json={"input": ["a cat"]})
+    fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]
+    assert [each["endpoint"] for each in fields] == ["/v1/predict/classification-mean", "/v1/predict/{task}"]
 
 
 def test_predictions_have_the_warning_of_the_command_line(monkeypatch: pytest.MonkeyPatch, caplog) -> None:

@@ -61,7 +61,8 @@ class AccessLog:
         fields: dict[str, Any] = {
             "client": client[0] if client else None,
             "method": scope["method"],
-            "endpoint": endpoint,
+            # with the name of the task where it is known; of other requests the address may be anything
+            "endpoint": scope["path"] if "{" in endpoint and status < 300 else endpoint,
             "status": status,
             "texts": state.get("texts"),
             "words": state.get("words"),
