@@ -228,7 +228,9 @@ def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, mode
     first = run(*command, "--out", files / "run")
     assert first.code == 0, first
     monkeypatch.setattr("polyseme.tasks.data.TaskData.cache", lambda *_, **__: pytest.fail("layers are computed"))
-    again = run(*command, "--out", files / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr("polyseme.tasks.fit.TaskBuilder.build", lambda *_, **__: pytest.fail("a network is built"))
+        again = run(*command, "--out", files / "run")
     assert f"{files}/run is trained; nothing to do" in again.err and "come from it" in again.err
     assert again.out.splitlines()[2] == first.out.splitlines()[2]  # the scores
     refused = run(*command[:-1], "3", "--out", files / "run").err

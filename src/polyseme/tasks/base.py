@@ -226,7 +226,7 @@ class Task(Learner):
         loaded, contextual = split_encoders(encoders)
         if config.features.mode == "finetune":  # the caller's own stay as they are
             contextual = [copy.deepcopy(encoder) for encoder in contextual]
-        splitter = splitter or (contextual[0].splitter if contextual else get_splitter("english"))
+        splitter = splitter or default_splitter(contextual)
         config = cls.resolve_defaults(config, examples)
         labels = cls.collect_labels(examples, config)
         Vocabulary(labels).to_text()  # refuses a label with a line break now, and not in the first save
@@ -421,6 +421,11 @@ class Task(Learner):
     def save(self, folder: Path) -> None:
         files = TaskFiles(self.kind, self.config, self.features, self.labels, self.splitter, self.state_dict())
         write_task_folder(files, folder)
+
+
+def default_splitter(contextual: Sequence[Encoder]) -> Splitter:
+    """Return how raw text becomes words: as the first contextual encoder splits it."""
+    return contextual[0].splitter if contextual else get_splitter("english")
 
 
 def check_texts(texts: Sequence[W]) -> Sequence[W]:

@@ -25,10 +25,12 @@ from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_cache import remove_caches
-from polyseme.tasks.base import Task
+from polyseme.tasks.base import Task, default_splitter
 from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
+from polyseme.tasks.classification_config import TableTaskConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
+from polyseme.tasks.features import split_encoders
 from polyseme.tasks.finished_run import finished_output
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
@@ -136,6 +138,8 @@ def fit(
     whole = train if cache is not None and config.train_fraction < 1 else None
     splits = replace(data, train=chosen, dev=dev)
     session = _Session(builder, task_config, config, run, out, folder, cache is not None, splits, whole, display)
+    if not accept_changes and (ended := session.finished_before(attempts)) is not None:
+        return ended
     failures: list[_Trained] = []
     while True:
         rate = config.optim.learning_rate * attempts.learning_rate_factor
@@ -207,13 +211,36 @@ class _Session:
     """All training data, where those of this run are a fraction and the cache is shared."""
     display: RunDisplay = "all"
 
-    def finished(self, task: Task, done: TrainOutput) -> FitResult | None:
-        """Return the result of a finished run from its folder; None: it is of an earlier run there, or of other test data."""
-        found = read_json(self.out / RESULT)
-        scored = {"test_data": self.test_fingerprint(task), "settings": self.settings_fingerprint()}
-        if any(found.get(name) != value for name, value in scored.items()) or not is_task(self.out):
+    def finished_before(self, attempts: Attempts) -> FitResult | None:
+        """Return the result of a finished run without building a network, whose n-grams alone can take half a minute.
+
+        None: there is none with the same settings and data, or that cannot be told so early; `train` finds out.
+        """
+        out, builder, data = self.out, self.builder, self.data
+        if self.run.world_size > 1 or not is_task(out) or not (out / RESULT).is_file():
             return None
-        best = load(self.out, device=self.run.device)
+        best = load(out, device=self.run.device)
+        wide = {"wide_features": best.config.wide_features} if isinstance(best.config, TableTaskConfig) else {}
+        splitter = builder.splitter or default_splitter(split_encoders(builder.encoders)[1])
+        if best.config != self.task_config.replace(**wide) or best.splitter.name != splitter.name:
+            return None
+        config = self.config_of(attempts)
+        sets = {"data": (data.train, best.data(data.train)), "dev": (data.dev, best.data(data.dev))}
+        batches = self.batches(sets["data"][1], config)
+        settings = _settings(best, builder, config) | _fingerprints(sets)
+        try:
+            now = Trainer(_train_config(config, batches), self.run).settings(settings)
+            done = finished_output(out, now, RESULT, accept_changes=False)
+        except PolysemeError:
+            return None
+        return None if done is None else self.finished(best, done)
+
+    def finished(self, best: Task, done: TrainOutput) -> FitResult | None:
+        """Return the result of a finished run and its network; None: `result.json` is of an earlier run, or of other data."""
+        found = read_json(self.out / RESULT)
+        scored = {"test_data": self.test_fingerprint(best), "settings": self.settings_fingerprint()}
+        if any(found.get(name) != value for name, value in scored.items()):
+            return None
         _log.warning("%s is trained; nothing to do", self.out)
         scores, warning = found["scores"], found.get("warning", "")
         counts = found.get("examples", {})
@@ -231,17 +258,26 @@ class _Session:
         test = self.data.test
         return "" if test is None else _fingerprint(test, *_contexts(task.data(test)))
 
+    def config_of(self, attempts: Attempts) -> FitConfig:
+        """Return the config with the learning rate of the present attempt."""
+        optim = self.config.optim
+        return self.config.replace(optim=optim.replace(learning_rate=optim.learning_rate * attempts.learning_rate_factor))
+
+    def batches(self, train: TaskData, config: FitConfig) -> ExampleBatches:
+        """Return the batches of this process."""
+        assert config.batch_size is not None
+        run = self.run
+        return ExampleBatches(train, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
+
     def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted | FitResult:
         """Train a new network, or resume its training."""
         run, out, data = self.run, self.out, self.data
-        optim = self.config.optim
-        config = self.config.replace(optim=optim.replace(learning_rate=optim.learning_rate * attempts.learning_rate_factor))
+        config = self.config_of(attempts)
         run.seed_all()
         task = self.builder.build(data.train, self.task_config)
         task.to(run.device)
         train_data, dev_data = task.data(data.train), task.data(data.dev)
-        assert config.batch_size is not None
-        batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
+        batches = self.batches(train_data, config)
         is_new = not CheckpointManager(out / "run").steps() and not attempts.scores
         if run.is_main_process and is_new and self.display != "none":
             sets = {"train": train_data, "dev": dev_data} | ({} if data.test is None else {"test": task.data(data.test)})
@@ -253,8 +289,10 @@ class _Session:
         if run.world_size == 1 and not is_new:
             now = trainer.settings(settings)
             done = finished_output(out, now, RESULT, accept_changes=accept_changes)
-            if done is not None and (found := self.finished(task, done)) is not None:
-                return found
+            if done is not None and is_task(out):
+                found = self.finished(load(out, device=run.device), done)
+                if found is not None:
+                    return found
         shared = None if data.texts is None else task.data(data.texts)
         whole = None if self.whole is None else task.data(self.whole)
         train_data.cache(task.features, self.cache, superset=shared or whole)
