@@ -209,7 +209,9 @@ def test_steps_that_are_disturbed_at_first_leave_the_rate_alone(tmp_path: Path, 
     assert 250 < result.steps < 300  # at 3.1 s a step it would be 11
 
 
-def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_measuring_was_disturbed_is_lengthened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     class Disturbed(Slow):
         taken = 0
 
@@ -221,7 +223,9 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
     Slow.clock = Clock()
     for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
-    result = fit(tmp_path, Disturbed(), minutes=1, checkpoint_every=100)
+    with caplog.at_level("INFO", "polyseme.progress"):
+        result = fit(tmp_path, Disturbed(), minutes=1, checkpoint_every=100)
+    assert any("the machine is faster than measured before" in line for line in caplog.messages)
     # 1.1 s a step would be some 25; behind 10 s of measuring there is room for 43 s of steps and ten evaluations
     assert 200 < result.steps < 430 and 45 < result.seconds <= 60
     budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]

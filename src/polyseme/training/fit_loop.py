@@ -288,8 +288,10 @@ class FitLoop:
         budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
             return False
-        how = "more" if budget.total > self.budget.total else "fewer"
-        _log.info("%g minutes are %d steps, %s than measured before", self.config.minutes, budget.total, how)
+        how = "faster" if budget.total > self.budget.total else "slower"
+        if self.state.run.is_main_process:
+            of = f"{arg('minutes', self.config.minutes)} is {budget.total:,} steps now, not {self.budget.total:,}"
+            report(f"{of}: the machine is {how} than measured before")
         self.budget = budget
         return True
 
