@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STAMP = re.compile(r"\n*<!-- translated from (\w+) -->\n*\Z")
-_REFERENCE = {f"reference/{page}.md" for page in ("python", "training", "settings", "release-notes")}
+_REFERENCE = {f"reference/{page}.md" for page in ("settings", "release-notes")}
 ENGLISH_ONLY = {"course", "results/trials.md", *_REFERENCE}
 """Folders, of which only `index.md` is translated, and pages."""
 
