@@ -102,9 +102,11 @@ def test_uses_that_are_not_compared_and_small_groups_are_named(
     said = f"only the first 3 uses of bank ({len(texts)}) are compared: raise max_uses"
     assert caplog.messages == [said] and found.senses[0].uses == 3 and "may be chance" not in str(found)
     small = polyseme.senses(["bank"], model=model, corpus=texts[:3], groups=2)
-    assert small.senses[1].uses == 1 and "groups of 2 uses or fewer (bank#1, bank#2) may be chance: give more text" in str(
-        small
-    )
+    told = "fewer than 50 uses (bank: 3) tell little of senses: groups may be chance; give more text"
+    assert small.senses[1].uses == 1 and told in str(small)
+    assert str(small).split()[:5] == ["sense", "uses", "around", "it", "bank#1"]
+    one = polyseme.senses(["bank"], model=model, corpus=texts[:2], groups=1)
+    assert "groups of 2 uses or fewer (bank#1) may be chance: give more text" in str(one)
 
 
 def test_mistakes(model: Encoder, texts: list[list[str]], tmp_path: Path) -> None:

@@ -107,24 +107,26 @@ def test_from_a_pipe(run, runs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "text", "warned"),
+    ("task", "text", "what"),
     [
-        ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", True),
-        ("tagger", "# text = Ann\n1\tAnn\n", True),
-        ("classifier", "text\tlabel\na good film\tpos\n", True),
-        ("classifier", "a good film\tat last\na bad film\n", False),
-        ("pairs", "it rains\tit is wet\n", False),
+        ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", "has a tab"),
+        ("tagger", "# text = Ann\n1\tAnn\n", "has a tab"),
+        ("tagger", "Ann B-PER\nsleeps O\n\nBob S-PER\n", "is words and a tag"),
+        ("tagger", "Ann B-PER\nsleeps\n", None),
+        ("classifier", "text\tlabel\na good film\tpos\n", "has a tab"),
+        ("classifier", "a good film\tat last\na bad film\n", None),
+        ("pairs", "it rains\tit is wet\n", None),
     ],
 )
-def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, text, warned):
+def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, text, what):
     (tmp_path / "a.txt").write_text(text)
     result = run("predict", runs / task, "--input", tmp_path / "a.txt")
     assert result.code == 0 and result.out
     note = (
-        f"polyseme: {tmp_path}/a.txt: every line has a tab, as in labelled data, and is read as one text; "
+        f"polyseme: {tmp_path}/a.txt: every line {what}, as in labelled data, and is read as one text; "
         "give the texts alone, one per line, or score the data with `polyseme evaluate`\n"
     )
-    assert result.err == (note if warned else "")
+    assert result.err == (note if what else "")
 
 
 @pytest.mark.parametrize(

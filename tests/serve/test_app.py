@@ -344,8 +344,10 @@ def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest
         service.post("/v1/words", json={"input": "secret bank"}, headers={"x-request-id": "mine-1"})
         service.post("/v1/words", json={"input": "secret bank", "layers": 7})
         service.get("/secret")
+        service.post("/v1/words", content=b"secret", headers={"content-type": "text/plain"})
     fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]
-    assert [(each["endpoint"], each["status"]) for each in fields] == [("/v1/words", 200), ("/v1/words", 422), ("other", 404)]
+    said = [("/v1/words", 200), ("/v1/words", 422), ("other", 404), ("/v1/words", 415)]
+    assert [(each["endpoint"], each["status"]) for each in fields] == said
     assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
     assert "secret" not in str(fields) + caplog.text
 

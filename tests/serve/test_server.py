@@ -84,6 +84,7 @@ def test_a_stop_finishes_what_is_in_flight(folder: Path, tmp_path: Path) -> None
     np.testing.assert_allclose(found[-1], polyseme.load(folder).embed(texts[:1])[0].ravel(), atol=1e-5)
     entry = next(line for line in lines if line.get("endpoint") == "/v1/words")
     assert (entry["status"], entry["texts"], entry["words"]) == (200, 300, 6_000) and "cat" not in str(lines)
+    assert lines[-1]["message"] == "stopped"
 
 
 @pytest.mark.slow

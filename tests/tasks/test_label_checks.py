@@ -163,6 +163,8 @@ def test_texts_of_the_training_data_are_reported(tmp_path):
     others = [(f"another one of {number}", "a") for number in range(30)]
     _, heard = job(train, write(tmp_path / "c.tsv", [*others, rows[0]]))
     assert not heard
+    _, heard = job(train, write(tmp_path / "d.tsv", [*others[:9], *rows[:3]]))  # a small file
+    assert "d.tsv: 3 of 12 examples have texts of the training data" in heard[-1]
 
 
 def test_short_texts_of_the_training_data_are_no_leak(tmp_path):
@@ -176,12 +178,20 @@ def test_short_texts_of_the_training_data_are_no_leak(tmp_path):
 
 
 def test_rare_types_of_spans_are_named():
-    sentences = [TaggedSentence(["Ann", "left"], ["B-PER", "O"], [1, 2])] * 9
+    sentences = [TaggedSentence([f"Ann{number}", "left"], ["B-PER", "O"], [1, 2]) for number in range(9)]
     typo = TaggedSentence(["Bob", "left"], ["B-PRE", "O"], [1, 2])
     config, _ = configure_task("tagging", {})
     assert Tagging.data_problems(sentences, config) == []
     assert Tagging.data_problems([*sentences, typo], config) == ["1 of 2 types of spans have fewer than 3 examples: PRE (1)"]
     assert Tagging.data_problems([TaggedSentence(["a", "b"], ["N", "V"], [1, 2])], config) == []
+
+
+def test_repeated_sentences_of_a_tagger_are_named_where_they_are_much():
+    config, _ = configure_task("tagging", {})
+    whole = [TaggedSentence(["We", "met", name, "there"], ["O", "O", "B-PER", "O"], [1, 2, 3, 4]) for name in "abcdefghij"]
+    short = TaggedSentence(["Thanks"], ["O"], [1])
+    assert Tagging.data_problems([*whole, short, short, short], config) == []
+    assert Tagging.data_problems([*whole, *whole[:2]], config) == ["2 of 12 sentences repeat another, words and tags"]
 
 
 def test_a_file_with_labels_of_its_own_is_refused(tmp_path):

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 _SENTENCES = 256  # whose vectors are in memory at a time
 _SHOWN = 40  # rows on a screen
 _FEW, _NAMED = 2, 5  # uses of a group that says little; words and groups that a message names
+_MANY = 50  # uses of a word, from which on its groups are not called chance
 _SAMPLED = 20_000  # sentences that say which words are common
 
 
@@ -80,10 +81,20 @@ class SenseVectors:
         more = [f"  ... and {len(self.senses) - _SHOWN} more"] if len(self.senses) > _SHOWN else []
         few = [each.name for each in self.senses if each.uses <= _FEW]
         names = ", ".join([*few[:_NAMED], *(["..."] if len(few) > _NAMED else [])])
-        if few:
+        if rare := self._rare():
+            listed = ", ".join([*rare[:_NAMED], *(["..."] if len(rare) > _NAMED else [])])
+            more.append(f"fewer than {_MANY} uses ({listed}) tell little of senses: groups may be chance; give more text")
+        elif few:
             more.append(f"groups of {_FEW} uses or fewer ({names}) may be chance: give more text, or fewer {arg('groups')}")
         written = [] if self.out is None else [f"{self.out}: {counted(len(self.senses), 'vector')} ({self.layer})"]
-        return "\n".join([columns(rows, right=[1]), *more, *written])
+        return "\n".join([columns([("sense", "uses", "around it"), *rows], right=[1]), *more, *written])
+
+    def _rare(self) -> list[str]:
+        """The words with several groups and few uses, with the number of these."""
+        uses: dict[str, list[int]] = {}
+        for each in self.senses:
+            uses.setdefault(each.name.rpartition("#")[0], []).append(each.uses)
+        return [f"{word}: {sum(each)}" for word, each in uses.items() if len(each) > 1 and sum(each) < _MANY]
 
     def _repr_html_(self) -> str:
         return html_table(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 4096
 """Lines in memory; among them, texts of similar length go into one batch."""
 _HEAD = 100  # lines that show a table
+_SPAN_TAG = re.compile(r"[BIESML]-\w+")
 _log = logging.getLogger(__name__)
 _HOW = "by name or number from 0; INPUT is then read as a table (CSV, TSV, JSON lines)."
 TextColumn = Annotated[
@@ -161,9 +163,21 @@ def _warn_if_labelled(task: Task, lines: list[Any], name: str) -> None:
 
     texts = (line for line in lines if isinstance(line, str))
     full = [line for line in texts if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
-    if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
+    if type(task).lines_from_arguments is not Task.lines_from_arguments or not full:
+        return
+    what = ""
+    if all("\t" in line for line in full):
         what = "every line has a tab, as in labelled data, and is read as one text"
+    elif task.kind == "tagging" and all(_ends_with(line, task.labels) for line in full):
+        what = "every line is words and a tag, as in labelled data, and is read as one text"
+    if what:
         _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)
+
+
+def _ends_with(line: str, tags: Sequence[str]) -> bool:
+    """Whether a line is words and a tag at its end, known or of a scheme of spans."""
+    *words, last = line.split()
+    return bool(words) and (last in tags or _SPAN_TAG.fullmatch(last) is not None)
 
 
 def run_prediction(

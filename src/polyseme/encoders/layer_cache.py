@@ -163,9 +163,8 @@ def _opened(part: Path, shape: tuple[int, ...], kind: type) -> ArrayFile:
 def _fill(encoder: Encoder, documents: Sequence[Document], states: ArrayFile, offsets: NDArray[np.int64], part: Path) -> None:
     done = _done(part)
     if not visible():
-        report(
-            f"computing the layers of {count(len(documents) - done, 'text')} with {Path(encoder.source or encoder.kind).name}"
-        )
+        name = Path(encoder.source or encoder.kind).name
+        report(f"computing the layers of {count(len(documents) - done, 'different text')} with {name}")
     limit = float(np.finfo(states.dtype).max)  # type: ignore[type-var]
     first, began = done, time.monotonic()
     last = began

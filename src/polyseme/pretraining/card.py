@@ -55,8 +55,8 @@ class CardData:
         """Return the card for the time of the training."""
         return write_card(_cell(self.title), self._facts({}), text=UNFINISHED, licence=self.licence)
 
-    def finished(self, result: TrainOutput) -> str:
-        """Return the card for the end of the training."""
+    def finished(self, result: TrainOutput, verdict: str = "") -> str:
+        """Return the card for the end of the training; `verdict`: whether the model is usable."""
         facts: dict[str, Any] = {
             "steps": result.steps,
             "best_model_after_step": f"{result.best_step:,} of {result.steps:,}" if result.best_step is not None else None,
@@ -73,6 +73,8 @@ class CardData:
             )
             if self.repeated:
                 text += f" {self.repeated:,} of them are in the training text too, word for word."
+            if verdict:
+                text += f" Beside counted models of the same text it is {verdict}."
             if self.before is not None:
                 text += f" Before training it was {format_perplexity(self.before)}, on the same sentences and vocabulary."
                 if OLD_VOCABULARY in self.before and OLD_VOCABULARY in result.scores:
@@ -104,14 +106,14 @@ def run_facts(run: Run, seconds: float) -> dict[str, str]:
     return {"training_time": format_duration(seconds), "machine": machine(run), "date": date}
 
 
-def write_finished(out: Path, card: CardData, result: TrainOutput) -> None:
+def write_finished(out: Path, card: CardData, result: TrainOutput, verdict: str = "") -> None:
     """Write the finished card into the model's folder; one that is finished already, and perhaps edited, is kept."""
     if result.ended is None:
         return
     path = out / "README.md"
     if path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace"):
         return
-    write_text(path, card.finished(result))
+    write_text(path, card.finished(result, verdict))
 
 
 def machine(run: Run) -> str:

@@ -199,7 +199,8 @@ class TrainingJob(Job):
         write_statistics(self.out, self.corpus, shards, self.run.device)
         parameters = int(card.model["parameters"])
         write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
-        write_finished(self.out, card, output)
+        counted = result.baselines
+        write_finished(self.out, card, output, "" if counted is None or not output.scores else counted.verdict(output.scores))
 
     def resolve(self, shards: Any, train: range, held_out: range) -> None:
         """Resolve open settings: those of a resumed run, or for a new one what fits the text, the machine and the time."""

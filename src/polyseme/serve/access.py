@@ -23,6 +23,7 @@ class AccessLog:
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
+        self._paths: frozenset[str] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,8 +53,14 @@ class AccessLog:
             self._metrics.open_requests.dec()
             self._note(scope, state.get("status", status), time.monotonic() - begin, request_id)
 
+    def _known(self, scope: Scope) -> str:
+        """The endpoint of a request that was refused before it got there; other: there is none at its address."""
+        if self._paths is None:
+            self._paths = frozenset(scope["app"].openapi()["paths"] if "app" in scope else ())
+        return scope["path"] if scope["path"] in self._paths else "other"
+
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
-        endpoint = getattr(scope.get("route"), "path", "other")
+        endpoint = getattr(scope.get("route"), "path", None) or self._known(scope)
         self._metrics.request_done(endpoint, status, seconds)
         if endpoint in ("/livez", "/readyz", "/metrics") and (status < 400 or status == 503):  # 503: while loading
             return

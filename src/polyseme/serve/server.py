@@ -177,6 +177,7 @@ def run_server(
         timeouts: dict[str, Any] = {"timeout_keep_alive": _KEEP_ALIVE, "timeout_graceful_shutdown": config.shutdown_timeout}
         server = Server(uvicorn.Config(app, proxy_headers=False, lifespan="on", backlog=_BACKLOG, **settings, **timeouts))
         server.run(sockets=[listener])
+        log.info("stopped")
     if loading.is_set():  # it was stopped: Python cannot end while another thread computes in PyTorch, and would abort
         sys.stderr.flush()
         os._exit(0)

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from polyseme.base import format1
-from polyseme.base.errors import PolysemeError
+from polyseme.base.display import count
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.files import atomic, read_json, write_text
 from polyseme.base.free_memory import free_memory
 from polyseme.base.progress import report
@@ -367,6 +368,10 @@ class _Session:
                 _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts)
+        fewest = TASKS[best.kind].training.min_steps
+        if shown.is_below and not trained.failed and result.steps < fewest and run.is_main_process:
+            why = f"{arg('epochs')} was given, and without it there are at least {fewest}"
+            _log.warning("below a baseline after only %s: %s", count(result.steps, "step"), why)
         return FitResult(best, result, scores, shown, len(attempts.scores))
 
 

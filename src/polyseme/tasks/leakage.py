@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MIN_SHARE = 0.1
 """Of the characters: so much is reported."""
-FEWEST = 5
+FEWEST = 3
 """Fewer examples may be chance."""
 FILE = "training-texts.npy"
 """In the folder of a trained task: a hash of the texts of each example that it was trained on."""

@@ -61,8 +61,23 @@ from polyseme.text.splitting.alignment import join
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
+_REPEATED = 0.1  # of the words: so much is reported
 _MANY_TAGS = 20
 """Data with more tags than words, and more than these, has its columns in the wrong order."""
+
+
+def _repeated(examples: Sequence[TaggedSentence]) -> list[str]:
+    """Say how many sentences repeat another, where they are much of the text: short ones do in any text."""
+    seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+    repeated = words = 0
+    for example in examples:
+        key = tuple(example.words), tuple(example.tags)
+        if key in seen:
+            repeated, words = repeated + 1, words + len(example.words)
+        seen.add(key)
+    if words <= _REPEATED * sum(len(example.words) for example in examples):
+        return []
+    return [f"{repeated:,} of {len(examples):,} sentences repeat another, words and tags"]
 
 
 class Tagging(Task):
@@ -142,7 +157,8 @@ class Tagging(Task):
         if len(tags) <= max(_MANY_TAGS, len(words)):
             kinds = (kind or "span" for example in examples for *_, kind in spans(example.tags)) if are_span_tags(tags) else ()
             counts = Counter(kinds)
-            return rare_problems(counts, "types of spans") if max(counts.values(), default=0) >= FEWEST else []
+            rare = rare_problems(counts, "types of spans") if max(counts.values(), default=0) >= FEWEST else []
+            return [*_repeated(examples), *rare]
         wrong = f"{len(tags):,} different tags and {len(words):,} different words: are the columns swapped?"
         return [f"{wrong} {arg('column')} names that of the tags, and {arg('word_column')} that of the words"]
 

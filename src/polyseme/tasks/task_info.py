@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.display import html_table, named_values, short
+from polyseme.base.display import html_table, named_values
 from polyseme.base.files import read_json
+from polyseme.metrics.spans import are_span_tags
 from polyseme.tasks.folder import load
 from polyseme.tasks.predictions import LayerWeights
 from polyseme.tasks.training_report import TrainingReport
 
 RESULT = "result.json"
+
+_WIDTH = 48  # columns of labels
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class TaskInfo:
         return {**self.facts, "scores": scores, **baseline, "layer_weights": self.layer_weights.weights}
 
     def __str__(self) -> str:
-        facts = {**self.facts, "labels": short(", ".join(self.facts["labels"]), 60)}
+        facts = {**self.facts, "labels": _listed(self.facts["labels"])}
         weights = f"layer weights\n{self.layer_weights}" if self.layer_weights.weights else ""
         scores = "not trained to the end" if self.report is None else str(self.report)
         return "\n\n".join(filter(None, [named_values(facts), scores, weights]))
@@ -40,6 +43,21 @@ class TaskInfo:
         facts = [(name, ", ".join(value) if isinstance(value, list) else value) for name, value in self.facts.items()]
         scores = "" if self.report is None else self.report._repr_html_()
         return html_table(["", "task"], facts) + scores + self.layer_weights._repr_html_()
+
+
+def _listed(labels: list[str]) -> str:
+    """Labels on one line; of tags of spans their types.
+
+    >>> _listed(["O", "B-PER", "I-PER", "E-PER", "S-PER"]), _listed([f"label-{number}" for number in range(9)])
+    ('PER (spans)', 'label-0, label-1, label-2, label-3, label-4, 4 more')
+    """
+    names, suffix = list(labels), ""
+    if are_span_tags(labels):
+        names, suffix = sorted({label[2:] or "span" for label in labels if label != "O"}), " (spans)"
+    shown = names
+    while len(", ".join(shown)) > _WIDTH and len(shown) > 1:
+        shown = shown[:-1]
+    return ", ".join([*shown, *([f"{len(names) - len(shown)} more"] if len(shown) < len(names) else [])]) + suffix
 
 
 def task_info(path: str | Path) -> TaskInfo:

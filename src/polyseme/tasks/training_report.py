@@ -66,6 +66,12 @@ class TrainingReport:
         side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= 0.05 else "equal to"
         return short(f"{self._set} {self.main} {100 * own:.1f}: {side} {name}", WIDTH)
 
+    @property
+    def is_below(self) -> bool:
+        """Whether a baseline is better."""
+        values, own = self.baselines(self._set), self.scores.get(self._set, {}).get(self.main, math.nan)
+        return max(values.values(), default=-math.inf) > own
+
     def caution(self) -> str:
         """Return a sentence that says how much chance moves the score, where few examples were scored; else nothing."""
         own = self.scores.get(self._set, {}).get(self.main, math.nan)

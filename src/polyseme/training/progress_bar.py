@@ -39,6 +39,7 @@ class Lines(Display):
                 report(sentence)
 
     def evaluated(self, status: RunStatus) -> None:
+        self._told = self._told or status.left is not None  # the line says what is left
         report(status.line())
 
 
@@ -48,7 +49,7 @@ class Bar(Lines):
     live = True
 
     def evaluated(self, status: RunStatus) -> None:
-        """The line shows it by itself."""
+        """The line that changes shows it by itself."""
 
 
 @contextlib.contextmanager
