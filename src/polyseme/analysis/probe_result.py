@@ -24,6 +24,8 @@ class ProbeResult:
     """The scores of methods that need no model."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Counts, weights, choices."""
+    note: str = ""
+    """What to think of the scores, where they tell little; then no row is called the best."""
 
     @property
     def best(self) -> str | None:
@@ -53,14 +55,15 @@ class ProbeResult:
         lines = [self.title, " " * width + "".join(f"{measure:>{widths[measure]}}" for measure in self.measures)]
         for name, row in rows.items():
             cells = (f"{_score(row, measure):>{widths[measure]}}" for measure in self.measures)
-            mark = "  best" if name == self.best and len(self.rows) > 1 else ""
+            mark = "  best" if name == self.best and len(self.rows) > 1 and not self.note else ""
             lines.append(f"{name:{width}}" + "".join(cells) + mark)
-        return "\n".join([*lines, "", named_values(self.facts)])
+        return "\n".join([*lines, *([self.note] if self.note else []), "", named_values(self.facts)])
 
     def _repr_html_(self) -> str:
         rows = {**self.rows, **self.baselines}
         cells = [[name, *(_score(row, measure) for measure in self.measures)] for name, row in rows.items()]
-        return html_table(["", *self.measures], cells, caption=self.title)
+        caption = f"{self.title}; {self.note}" if self.note else self.title
+        return html_table(["", *self.measures], cells, caption=caption)
 
 
 def _score(row: Mapping[str, float], measure: str) -> str:

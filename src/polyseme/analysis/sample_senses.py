@@ -7,6 +7,7 @@ of a word and can only guess.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -56,17 +57,21 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
     counts = np.array([len(by_word[word]) for word in shares])
     over_all = np.tensordot(counts, np.stack(list(shares.values())), 1) / counts.sum()  # (views, 2)
     guessed = {word: float(_guess(senses[by_word[word]])) for word in shares}
+    guess = float(counts @ np.array(list(guessed.values())) / counts.sum())
+    chance = 1.96 * math.sqrt(guess * (1 - guess) / counts.sum())  # half of a 95 % interval
+    is_guess = over_all[:, 0].max() <= guess + chance
     return ProbeResult(
         title=f"senses of {len(shares)} words in {len(found)} sentences",
         measures=(SHARE, CENTROID),
         rows={
             name: dict(zip((SHARE, CENTROID), each.tolist(), strict=True)) for name, each in zip(views, over_all, strict=True)
         },
-        baselines={"a guess": {SHARE: float(counts @ np.array(list(guessed.values())) / counts.sum())}},
+        baselines={"a guess": {SHARE: guess}},
         facts={
             "split_differently": len(samples) - len(found),
             **{word: round(float(each[-1, 0]), 3) for word, each in shares.items()},
         },
+        note="no row is clearly above a guess: this model does not tell senses apart" if is_guess else "",
     )
 
 

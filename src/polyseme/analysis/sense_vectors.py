@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,10 +126,12 @@ def sense_vectors(
     wanted = _frequent(texts, config.min_uses) if words is None else {word.lower() for word in words}
     _warn_of_unread(texts, wanted, config.max_uses)
     uses = _collect(encoder, texts, wanted, layers, config.max_uses)
+    absent = sorted(wanted - uses.keys())
     if not uses:
-        raise PolysemeError(f"the text has none of the words {', '.join(sorted(wanted)[:5])}: give words that it has")
-    if words is not None and len(uses) < len(wanted):
-        log.warning("the text does not have %s", ", ".join(sorted(wanted - uses.keys())[:8]))
+        what = f"the text has none of the words {', '.join(absent[:5])}"
+        raise PolysemeError(f"{what}{_inside_others(texts, absent)}: give words that it has")
+    if words is not None and absent:
+        log.warning("the text does not have %s%s", ", ".join(absent[:8]), _inside_others(texts, absent))
     common = common_words(texts[:: max(len(texts) // _SAMPLED, 1)])
     senses: list[Sense] = []
     with progress("grouping", len(uses), "words") as advance:
@@ -146,6 +148,14 @@ def sense_vectors(
 
 def _distinct(encoder: Encoder, sentences: Iterable[Sentence]) -> list[list[str]]:
     return [list(words) for words in dict.fromkeys(tuple(encoder.words(sentence)) for sentence in sentences)]
+
+
+def _inside_others(texts: Sequence[Sequence[str]], absent: Sequence[str]) -> str:
+    """Say of which words the absent ones are a part in the text; nothing if of none."""
+    counts = Counter(word for text in texts for word in text)
+    found = {word: [(other, times) for other, times in counts.most_common() if word in other.lower()] for word in absent}
+    parts = [f"{word} is only a part of {', '.join(f'{o} ({n})' for o, n in of[:3])}" for word, of in found.items() if of]
+    return f" ({'; '.join(parts[:3])}; with spaces around it, it is a word)" if parts else ""
 
 
 def _warn_of_unread(texts: list[list[str]], wanted: set[str], most: int) -> None:

@@ -97,9 +97,11 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
         if some and not read and not isinstance(lines, TextLines):
             _refuse_tables(some, name)
             _warn_if_labelled(task, some, name)
+        numbers = lines.numbers[read:] if isinstance(lines, TableLines) else itertools.count(read + 1)
+        numbered = list(zip(some, numbers, strict=False))
         if not task.multi_line:
-            empty += [number for number, line in enumerate(some, read + 1) if not _has_text(line)]
-        for number, line in enumerate(some, read + 1):
+            empty += [number for line, number in numbered if not _has_text(line)]
+        for line, number in numbered:
             waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
         read += len(some)
         inputs = [each for _, each in waiting]

@@ -78,6 +78,9 @@ def _about_words(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool
     if profile.needs_chinese_splitter and at_spaces:
         what = f"the text is mostly Chinese ({profile.percent}) without spaces"
         return f"{what}, and {encoder.source} takes words separated by spaces: load it with {arg('splitter', 'chinese')}"
+    if profile.needs_chinese_splitter and split_on_spaces:
+        what = f"the text is mostly Chinese ({profile.percent}) without spaces, so each line is one word"
+        return f"{what}: leave out {arg('split_on_spaces')}, and the model splits it"
     problem = profile.warning() if _splits_as_english(encoder, split_on_spaces) else None
     return problem and f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces"
 

@@ -16,7 +16,7 @@ from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.tasks.base import Task
 from polyseme.text.files.lines import TABLE_NAMES, TableLines
 from polyseme.text.labelled.table_columns import TEXTS, Layout
-from polyseme.text.labelled.tables import file_layout, read_table
+from polyseme.text.labelled.tables import TableRow, file_layout, read_table
 
 _log = logging.getLogger(__name__)
 _BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -44,7 +44,9 @@ def lines_of_table(task: Task, path: Path, text: str | None, second: str | None)
         columns = layout.options()
         used = ", ".join(f"{role}: {columns[role]!r}" for role in ("text", "second") if role in columns)
         _log.warning("%s: columns %s; %s names another", path, used, arg("text"))
-    return TableLines(_lines(path, layout), str(path))
+    rows = _rows(path, layout)
+    texts = ["\t".join(_BREAKS.sub(" ", each) for each in (row.first, row.second) if each is not None) for row in rows]
+    return TableLines(texts, str(path), [row.where for row in rows])
 
 
 def _named_layout(task: Task, path: Path, text: str | None, second: str | None) -> Layout:
@@ -76,7 +78,7 @@ def _well_known_text(task: Task, path: Path) -> list[dict[str, Any]]:
     return [{"text": found[0]}] if len(found) == 1 else []
 
 
-def _lines(path: Path, layout: Layout) -> list[str]:
+def _rows(path: Path, layout: Layout) -> list[TableRow]:
     columns = layout.options()
     columns.pop("label", None)
     table = read_table(path, **columns, labelled=False, strict=False)  # type: ignore[arg-type]
@@ -86,7 +88,7 @@ def _lines(path: Path, layout: Layout) -> list[str]:
     lost = [(line, what) for line, what in table.bad.errors if line not in read]
     if lost:
         raise FormatError(f"{path}:{lost[0][0]}", f"{lost[0][1]}; each row gets a prediction, so none is skipped")
-    return ["\t".join(_BREAKS.sub(" ", each) for each in (row.first, row.second) if each is not None) for row in rows]
+    return rows
 
 
 def _columns(path: Path) -> str:

@@ -126,9 +126,10 @@ class TextLines:
 class TableLines(TextLines):
     """The texts of a table, one line for each row."""
 
-    def __init__(self, texts: Sequence[str], name: str) -> None:
+    def __init__(self, texts: Sequence[str], name: str, numbers: Sequence[int]) -> None:
         super().__init__(texts)
-        self.name = name
+        self.name, self.numbers = name, numbers
+        """`numbers`: the line of the file on which each row begins, (rows,)."""
 
 
 class FileLines:
