@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -242,6 +243,14 @@ def test_a_finished_run_is_shown_or_refused_before_layers_are_computed(run, mode
     (files / "run" / "result.json").unlink()  # as after a kill
     refused = run(*command[:-1], "3", "--out", files / "run").err
     assert "a run with other settings (--epochs: 2 in the run, 3 now): give the old ones to resume it" in refused
+
+
+def test_the_number_of_epochs_stays_as_it_is(run, files):
+    """Batches of different lengths, and evaluations that do not end with an epoch."""
+    options = ("--batch-size", "7", "--min-steps", "11", "--word-dim", "4", "--hidden-size", "4", "--epochs", "3")
+    said = run("train", "tagging", "--data", files / "train.conll", "--encoder", "none", *options, "--out", files / "run").err
+    found = re.findall(r"^epoch ([\d.]+) of ([\d.]+),", said, re.M)
+    assert [of for _, of in found] == ["4", "4", "4"] and found[-1][0] == "4", said
 
 
 def test_prose_and_too_few_examples_are_named(run, files):

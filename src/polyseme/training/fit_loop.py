@@ -199,7 +199,7 @@ class FitLoop:
 
     def _show_step(self, display: Display) -> None:
         self.status.advance(self.done, self.budget.total, self.progress.seconds)
-        self.status.epoch = self.progress.words / max(self.state.batches.words_per_epoch, 1)
+        self.status.epoch = self._epoch()
         if display.live and time.monotonic() - self._loss_shown > DISPLAY_SECONDS:
             self._note_loss()
         display.stepped(self.status)
@@ -233,6 +233,13 @@ class FitLoop:
             self._log_interval()
         if checkpoint or self.progress.ended is not None:
             self._checkpoint()
+
+    def _epoch(self) -> float:
+        """Passes over the data so far: by batches where their number is known, so that the number in all stays as it is."""
+        batches: int | None = getattr(self.state.batches, "batches_per_epoch", None)
+        if batches is None:
+            return self.progress.words / max(self.state.batches.words_per_epoch, 1)
+        return self.progress.step * self.config.gradient_accumulation_steps / max(batches, 1)
 
     def _log_interval(self) -> None:
         line = self.state.interval.summary(self.processes)

@@ -29,6 +29,11 @@ class PrefetchedBatches(Batches):
     def words_per_epoch(self) -> int:
         return self._batches.words_per_epoch
 
+    @property
+    def batches_per_epoch(self) -> int | None:
+        """None: batches differ from epoch to epoch."""
+        return getattr(self._batches, "batches_per_epoch", None)
+
     def position(self) -> dict[str, Any]:
         return self._batches.position() if self._position is None else self._position
 
