@@ -71,6 +71,13 @@ def test_tensorflow_itself_is_listed(tmp_path: Path) -> None:
     assert polyseme.migrate(path).notes == []
 
 
+def test_a_tokenizer_has_advice(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text("from allennlp.data.tokenizers.word_tokenizer import WordTokenizer\n")
+    (note,) = polyseme.migrate(path).notes
+    assert note.endswith("has no replacement: polyseme.load(...).words(text) splits a text into words")
+
+
 def test_modules_by_another_name_and_what_has_no_replacement(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(

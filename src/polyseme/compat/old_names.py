@@ -45,6 +45,7 @@ PACKAGES = frozenset({"allennlp", "allennlp_models", "bilm", "bio_embeddings", "
 """Packages that are no longer maintained: whatever a script still uses of them is listed."""
 ROOTS = PACKAGES | {"flair"}
 """Packages whose uses may have a replacement."""
+_WORDS = "polyseme.load(...).words(text) splits a text into words"
 ADVICE = {
     "bilm.training": "train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint as it is, without dump_weights",
     "ElmoTokenEmbedder": "use polyseme.compat.allennlp.Elmo with num_output_representations=1",
@@ -53,6 +54,9 @@ ADVICE = {
     "TextFieldEmbedder": "call polyseme.compat.allennlp.Elmo with the ids of batch_to_ids",
     "_ElmoCharacterEncoder": "layer 0 of polyseme.load(...).embed(sentences) is its output",
     "get_text_field_mask": "Elmo of polyseme.compat.allennlp returns the mask of the words",
+    "WordTokenizer": _WORDS,
+    "SpacyTokenizer": _WORDS,
+    "SpacyWordSplitter": _WORDS,
     "sort_batch_by_length": "torch.nn.utils.rnn.pack_padded_sequence sorts with enforce_sorted=False",
 }
 """Modules and classes without a replacement, and what to do instead."""
