@@ -6,6 +6,7 @@ Imports inside functions count too; those for type checkers only (`if TYPE_CHECK
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "polyseme"
@@ -24,6 +25,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+@functools.cache
 def imported(file: Path) -> set[str]:
     """The names that a file imports from polyseme: modules, and what `from` takes from them."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
