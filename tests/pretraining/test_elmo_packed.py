@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,24 @@ def test_fifty_steps_the_plain_way_and_the_fast_way(
             found.append(losses(model, batches, 50))
     assert found[0] == pytest.approx(found[1], rel=1e-4)
     assert found[0][-1] < 0.7 * found[0][0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_gradients_of_two_batches_add_up_with_a_graph(shards: Shards, corpus: Corpus) -> None:
+    """The second batch of an accumulated step does not overwrite the gradients of the first, which is the graph's memory."""
+    found = []
+    for plain in (True, False):
+        model = learner(shards, corpus).cuda()
+        batches = PackedBatches(shards, range(len(shards)), batch_size=4, bptt=7, seed=1)
+        with plain_only() if plain else contextlib.nullcontext():
+            for _, batch in zip(range(2), batches, strict=False):
+                model.loss(model.prepare(batch)).total.backward()
+        found.append({name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None})
+    assert found[0].keys() == found[1].keys()
+    for name, gradient in found[0].items():
+        torch.testing.assert_close(
+            found[1][name], gradient, rtol=1e-3, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
+        )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -192,9 +192,12 @@ class Ulmfit(LeftToRight):
 
     def read(self, rows: Tensor, state: AwdLstmState) -> AwdLstmOutput:
         """Read rows of the table (batch, steps) from a state."""
-        vectors = drop_words(self.table, rows, self._words_dropped, self.training)
-        reading: AwdLstmOutput = self.lstm(vectors, state)
+        reading: AwdLstmOutput = self.lstm(self.look_up(rows), state)
         return reading
+
+    def look_up(self, rows: Tensor) -> Tensor:
+        """Return the vectors of rows of the table; in training some words are dropped."""
+        return drop_words(self.table, rows, self._words_dropped, self.training)
 
     # ---- as a language model
 

@@ -147,6 +147,10 @@ class AwdLstm(nn.Module):
         for layer in self.stack():
             layer.rate = dropout.weight
 
+    def dropout_rates(self) -> list[float]:
+        """Return the rates that `set_dropout` sets."""
+        return [self.input.rate, self.between.rate, self.output.rate, *(layer.rate for layer in self.stack())]
+
     def stack(self) -> list[WeightDropLstm]:
         """Return the layers, from the bottom up."""
         return list(self.layers)  # type: ignore[arg-type]

@@ -14,8 +14,9 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
+from polyseme.nn.cuda_graph import recording
 from polyseme.nn.lstm.layers import LstmState
-from polyseme.nn.lstm.packed_rows_graph import GraphedPackedRows, recording
+from polyseme.nn.lstm.packed_rows_graph import GraphedPackedRows
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.text.batching.packed import PackedBatch
 from polyseme.text.shards.shards import Shards

@@ -17,6 +17,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.awd_lstm import AwdLstmOutput, AwdLstmState, activation_loss
+from polyseme.nn.awd_lstm_graph import GraphedAwdLstm
+from polyseme.nn.cuda_graph import recording
 from polyseme.pretraining.job import shuffling
 from polyseme.pretraining.left_to_right import LeftToRightJob, LeftToRightObjective
 from polyseme.pretraining.ulmfit_config import UlmfitPretraining, UlmfitTraining
@@ -50,10 +52,12 @@ class UlmfitObjective(LeftToRightObjective):
         self._config, self._layer_decay = config, layer_decay
         model.set_dropout(config.scaled_dropout)
         self._carried: AwdLstmState | None = None
+        self._lstm = GraphedAwdLstm(model.lstm)
 
     def prepare(self, batch: BpttBatch) -> BpttTensors:
         """Turn type ids into tensors on the model's device."""
-        return BpttTensors(self.move(self.word_ids(batch.types, ends=batch.ends)), batch.fresh, batch.words)
+        with recording:  # this may run in a thread of its own
+            return BpttTensors(self.move(self.word_ids(batch.types, ends=batch.ends)), batch.fresh, batch.words)
 
     def loss(self, batch: BpttTensors) -> Loss:
         """Return the mean loss of a prediction plus the penalties on the activations."""
@@ -71,7 +75,7 @@ class UlmfitObjective(LeftToRightObjective):
     def _read(self, batch: BpttTensors) -> AwdLstmOutput:
         """Continue from the batch before; the loop restores the state that evaluation overwrites."""
         state = None if batch.fresh else self._carried
-        output = self.model.read(batch.ids[:, :-1], state or self.model.lstm.zero_state(len(batch.ids)))
+        output = self._lstm(self.model.look_up(batch.ids[:, :-1]), state or self.model.lstm.zero_state(len(batch.ids)))
         self._carried = [(hidden.detach(), cell.detach()) for hidden, cell in output.end]
         return output
 

@@ -1,22 +1,17 @@
-"""The LSTMs over packed rows as one CUDA graph, which replaces about a hundred kernel launches per batch by one.
+"""The LSTMs over packed rows as a CUDA graph, which replaces about a hundred kernel launches per batch by two.
 
-A graph needs fixed shapes, which packed rows have. It is captured at the first batch, forward and backward, and replayed for
-every later one. It reads the weights at their addresses: they may change, but not move.
+A graph needs fixed shapes, which packed rows have. It is captured at the first batch and replayed for every later one.
 """
 
 from __future__ import annotations
 
-import threading
-
 import torch
 from torch import Tensor, nn
 
+from polyseme.nn.cuda_graph import capture, copied_gradients
 from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.lstm.layers import LstmState, plain_wanted
 from polyseme.nn.lstm.packed_rows import run_packed_rows
-
-recording = threading.Lock()
-"""Held while a graph is captured. Other threads must hold it to allocate GPU memory, which would break the capture."""
 
 
 class PackedRowsGraph:
@@ -25,17 +20,20 @@ class PackedRowsGraph:
     def __init__(self, stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> None:
         reader = _Reader(stacks, begins is not None)
         self.fits = _key(stacks, inputs, begins)
-        given = _flat(inputs, begins, start, carried)
-        sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
-        # the graph is captured on its own stream, and gradients accumulate on the default one: this is intended
-        torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
-        with recording, torch.autocast("cuda", enabled=False):
-            self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
+        with torch.autocast("cuda", enabled=False):
+            self._replay = capture(reader, _flat(inputs, begins, start, carried))
+        self._hooks = copied_gradients(stacks)
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
         """As `run_packed_rows`; results are valid until the next call."""
-        top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))  # type: ignore[misc]
+        top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))
         return top, LstmState(hidden, cell)
+
+    def close(self) -> None:
+        """Free its memory; it cannot be called again."""
+        for hook in self._hooks:
+            hook.remove()
+        del self._replay
 
 
 class GraphedPackedRows:
@@ -51,7 +49,8 @@ class GraphedPackedRows:
         if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
             return run_packed_rows(stacks, inputs, begins, start, carried)
         if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
-            self._graph = None  # free its memory first
+            if self._graph is not None:
+                self._graph.close()
             self._graph = PackedRowsGraph(stacks, inputs, begins, start, carried)
         return self._graph(inputs, begins, start, carried)
 
