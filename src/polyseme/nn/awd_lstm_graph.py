@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, AwdLstmState
-from polyseme.nn.cuda_graph import capture, copied_gradients
+from polyseme.nn.cuda_graph import can_replay, capture
 from polyseme.nn.lstm.layers import plain_wanted
 
 OFTEN = 20  # batches of a shape, after which its graph is captured
@@ -28,7 +27,6 @@ class GraphedAwdLstm:
     def __init__(self, lstm: AwdLstm) -> None:
         self._reader = _Reader(lstm)
         self._fits: object = None
-        self._hooks: list[RemovableHandle] = []
         self._graphs: dict[Any, Callable[..., tuple[Tensor, ...]]] = {}
         self._seen: Counter[Any] = Counter()
         self._pool: Any = None
@@ -41,8 +39,7 @@ class GraphedAwdLstm:
     def _call(self, *tensors: Tensor) -> Callable[..., tuple[Tensor, ...]]:
         """Return the graph for tensors like these, or the plain module."""
         reader = self._reader
-        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in reader.parameters())
-        if not (tensors[0].is_cuda and reader.lstm.training and learns) or plain_wanted():
+        if not tensors[0].is_cuda or plain_wanted() or not can_replay(reader.lstm):
             return reader
         fits = reader.fits()
         if fits != self._fits:
@@ -53,16 +50,11 @@ class GraphedAwdLstm:
             self._seen[shape] += 1
             if self._seen[shape] < OFTEN or not _has_memory():
                 return reader
-            if not self._hooks:
-                self._hooks = copied_gradients(reader)
             self._graphs[shape] = capture(_Reader(reader.lstm), tensors, pool=self._pool)
         return self._graphs[shape]
 
     def _forget(self) -> None:
         """Drop all graphs and their memory."""
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
         self._graphs.clear()
         self._seen.clear()
         self._pool = torch.cuda.graph_pool_handle()

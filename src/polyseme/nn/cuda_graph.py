@@ -1,7 +1,7 @@
 """The forward and the backward pass of a module as two CUDA graphs, which replace thousands of kernel launches by two.
 
 A graph has fixed shapes and reads the weights at their addresses: they may change, but not move. Results and gradients are
-valid until the next call.
+valid until the next call. So where a step adds the gradients of several batches, only the first of them goes through a graph.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 recording = threading.Lock()
 """Held while a graph is captured. Other threads must hold it to allocate GPU memory, which would break the capture."""
@@ -21,8 +20,9 @@ recording = threading.Lock()
 def capture(module: nn.Module, inputs: Sequence[Tensor], *, pool: Any = None) -> Callable[..., Any]:
     """Capture a call of a module that is trained, with autocast as it is now; inputs need gradients as those given do.
 
-    The random numbers of later calls are those that they would have without a capture. Graphs with one `pool`
-    (`torch.cuda.graph_pool_handle()`) share memory: of their calls, none may begin between another's forward and backward.
+    Results of earlier calls with gradients must be gone: PyTorch cannot capture beside them. Later calls have the random
+    numbers that they would have without a capture. Graphs with one `pool` (`torch.cuda.graph_pool_handle()`) share memory: of
+    their calls, none may begin between another's forward and backward.
     """
     sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in inputs)
     # the graph is captured on its own stream, and gradients accumulate on the default one: this is intended
@@ -35,13 +35,10 @@ def capture(module: nn.Module, inputs: Sequence[Tensor], *, pool: Any = None) ->
     return replay
 
 
-def copied_gradients(module: nn.Module) -> list[RemovableHandle]:
-    """Let each gradient of the module's weights be a copy, until the handles are removed.
+def can_replay(module: nn.Module) -> bool:
+    """Whether a call may be a graph's: in training, and before any gradient.
 
-    Otherwise the first one is the memory of the graph itself, and the next batch of an accumulated step overwrites it.
+    A graph's gradients become those of the weights without a copy, so the graph must not run again for the same step.
     """
-    return [weight.register_hook(_copy) for weight in module.parameters() if weight.requires_grad]
-
-
-def _copy(gradient: Tensor) -> Tensor:
-    return gradient if torch.cuda.is_current_stream_capturing() else gradient.clone()
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    return torch.is_grad_enabled() and module.training and bool(weights) and all(weight.grad is None for weight in weights)

@@ -61,6 +61,7 @@ class StepRunner:
                 (loss.total / count).backward()
             state.interval.add_batch(loss)
             words += loss.words
+            del loss  # what is left of its graph would be in the way of a CUDA graph that the next batch captures
         set_learning_rate(state.optimizer, learning_rate, done)
         norm = clip_gradients(self._config.optim, state.optimizer)
         state.optimizer.step()

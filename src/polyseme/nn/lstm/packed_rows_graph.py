@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from polyseme.nn.cuda_graph import capture, copied_gradients
+from polyseme.nn.cuda_graph import can_replay, capture
 from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.lstm.layers import LstmState, plain_wanted
 from polyseme.nn.lstm.packed_rows import run_packed_rows
@@ -22,18 +22,11 @@ class PackedRowsGraph:
         self.fits = _key(stacks, inputs, begins)
         with torch.autocast("cuda", enabled=False):
             self._replay = capture(reader, _flat(inputs, begins, start, carried))
-        self._hooks = copied_gradients(stacks)
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
         """As `run_packed_rows`; results are valid until the next call."""
         top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))
         return top, LstmState(hidden, cell)
-
-    def close(self) -> None:
-        """Free its memory; it cannot be called again."""
-        for hook in self._hooks:
-            hook.remove()
-        del self._replay
 
 
 class GraphedPackedRows:
@@ -45,12 +38,10 @@ class GraphedPackedRows:
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
         stacks = self._stacks
-        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in stacks.parameters())
-        if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
+        if not inputs.is_cuda or plain_wanted() or not can_replay(stacks):
             return run_packed_rows(stacks, inputs, begins, start, carried)
         if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
-            if self._graph is not None:
-                self._graph.close()
+            self._graph = None  # free its memory first
             self._graph = PackedRowsGraph(stacks, inputs, begins, start, carried)
         return self._graph(inputs, begins, start, carried)
 
