@@ -25,6 +25,7 @@ def test_a_file_holds_what_the_library_gives(run, model, text, tmp_path):
     fitted = loaded.fit_pooling(LINES).save_pretrained(tmp_path / "fitted")
     result = run("encode", "--input", text, "--model", fitted, "--out", out, "--normalize")
     assert result.code == 0 and f"3 lines, vectors of {np.load(out).shape[1]} numbers" in result.out
+    assert "1 text without a word (line 2), whose vectors are zeros" in result.err
     np.testing.assert_allclose(np.load(out), loaded.encode(LINES, normalize_embeddings=True), atol=1e-6)
 
 

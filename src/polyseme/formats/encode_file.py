@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EncodeConfig
 from polyseme.encoders.text_pooling import text_pooler
+from polyseme.text.empty_texts import about_empty, has_text
 
+_log = logging.getLogger(__name__)
 _LINES = 1024  # that are encoded together
 _SHOWN = 8  # numbers of a vector that fit a terminal
 
@@ -88,11 +91,15 @@ def encode_file(model: Encoder, lines: Iterable[str], out: str | Path, config: E
     """Write the vectors of all lines to a NumPy file (lines, dim), which is complete or absent."""
     check_suffix(out)
     dim = text_pooler(model, config.pooling).dim
-    vectors = []
+    vectors, empty = [], []
     with progress("encoding", None, "lines") as advance:
         for found in encode_lines(model, lines, config):
             vectors.append(found.vector)
+            if not has_text(found.text):
+                empty.append(found.line + 1)
             advance(1)
+    if empty:
+        _log.warning("%s", about_empty(empty, "whose vectors are zeros"))
     array = np.stack(vectors) if vectors else np.zeros((0, dim), np.float32)
     with atomic(out) as part, part.open("wb") as file:
         np.save(file, array)
