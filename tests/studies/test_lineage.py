@@ -152,7 +152,7 @@ def test_perplexities_read_text_as_training_did(desk: Path, monkeypatch: pytest.
 def test_the_baseline_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "240")
     shown = " ".join(polyseme_call("lineage", "--help").output.split())
-    assert "default: word2vec if it is a row, else the first row but none" in shown
+    assert "default: word2vec if it is a row, else the first row" in shown
 
 
 def test_a_text_that_changed_between_two_methods_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,6 +227,9 @@ def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict
     return options
 
 
+WRITABLE = "It is for models like the published ones, which read bytes of characters or words alone, such as en-v1"
+
+
 def check_writable(config: ElmoConfig) -> None:
     """Raise if the format cannot express a model."""
     lstm, reasons = config.lstm, []
@@ -245,7 +248,7 @@ def check_writable(config: ElmoConfig) -> None:
     if lstm.projection_size is None and config.dim < lstm.cell_size:
         reasons.append(f"its cells of size {lstm.cell_size} are not projected to the size of its words, {config.dim}")
     if reasons:
-        raise PolysemeError(f"bilm-tf's format cannot express this model: {'; '.join(reasons)}")
+        raise PolysemeError(f"bilm-tf's format cannot express this model: {'; '.join(reasons)}. {WRITABLE}")
 
 
 def _warn_of_losses(model: Elmo) -> None:

@@ -15,6 +15,7 @@ METHODS = ("ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "u
 """Pre-training methods by the year of their publication."""
 NONE = "none"
 """The row without encoders."""
+BASELINE = "word2vec if it is a row, else the first row"
 _DATA, _ENCODERS, _COMPUTING = "Data", "Encoders", "Computing"
 _SCOPED = "[SCOPE:]NAME=VALUE"
 
@@ -67,7 +68,7 @@ class CompareConfig(StudyConfig):
         repeat=True,
         group=_ENCODERS,
     )
-    baseline: str | None = setting(None, "Row to compare with.", default_text="the first row but none", metavar="ROW")
+    baseline: str | None = setting(None, "Row to compare with.", default_text=BASELINE, metavar="ROW")
     train_fractions: tuple[float, ...] = setting(
         (1.0,), "Fractions of the training data; several give a learning curve.", above=0, max=1, metavar="P,...", group=_DATA
     )
@@ -120,9 +121,7 @@ class LineageConfig(StudyConfig):
         metavar="ROW,...",
         group=_ENCODERS,
     )
-    baseline: str | None = setting(
-        None, "Row to compare with.", default_text="word2vec if it is a row, else the first row but none", metavar="ROW"
-    )
+    baseline: str | None = setting(None, "Row to compare with.", default_text=BASELINE, metavar="ROW")
 
     @property
     def rows(self) -> tuple[str, ...]:
