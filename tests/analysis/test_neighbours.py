@@ -90,6 +90,8 @@ def test_a_sentence_that_is_repeated_is_one_answer():
     encoder = Known(OWN)
     found = nearest_words(encoder, Index.build(encoder, TEXT * 3), QUERY, 0, 50)
     assert len(found.in_context) == 2 * len(TEXT)
+    assert f" in {len(TEXT)} different sentences" in str(found)
+    assert "different" not in str(nearest_words(encoder, Index.build(encoder, TEXT), QUERY, 0, 50))
 
 
 def test_the_layer_is_that_of_the_index():

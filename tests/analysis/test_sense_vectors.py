@@ -98,6 +98,9 @@ def test_uses_that_are_not_compared_and_small_groups_are_named(
 ) -> None:
     polyseme.senses(["bank", "the"], model=model, corpus=texts, groups=1)
     assert caplog.messages == []
+    assert polyseme.senses(["bank"], model=model, corpus=texts * 2, groups=1).senses[0].uses == len(texts)
+    assert caplog.messages == [f"of equal sentences one is used: {len(texts)} repeated ones left out"]
+    caplog.clear()
     found = polyseme.senses(["bank"], model=model, corpus=texts, groups=1, max_uses=3)
     said = f"only the first 3 uses of bank ({len(texts)}) are compared: raise max_uses"
     assert caplog.messages == [said] and found.senses[0].uses == 3 and "may be chance" not in str(found)

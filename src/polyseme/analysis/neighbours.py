@@ -81,6 +81,8 @@ class Searched:
     substitutes: bool = False
     """Whether occurrences of the same word were also compared by what could stand in their place."""
     folder: Path | None = None
+    repeats: bool = False
+    """Whether the text has sentences more than once, of which one is searched."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class Neighbours:
 
     def __str__(self) -> str:
         width = shutil.get_terminal_size((100, 24)).columns
-        size = f"{counted(self.searched.words, 'word')} in {counted(self.searched.sentences, 'sentence')}"
+        sentences = counted(self.searched.sentences, "different sentence" if self.searched.repeats else "sentence")
+        size = f"{counted(self.searched.words, 'word')} in {sentences}"
         lines = [short(join_words(self.words, mark=self.position), width), ""]
         if self.searched.contextual:
             around = f", window {self.searched.window}" if self.searched.window else ""
@@ -243,6 +246,7 @@ def nearest_words(
         window=window,
         substitutes=substitutes is not None,
         folder=index.folder,
+        repeats=int(index.counts.sum()) > len(index),
     )
     known = bool(encoder.known([words[position]])[0])
     static: list[StaticNeighbour] = []

@@ -147,7 +147,10 @@ def sense_vectors(
 
 
 def _distinct(encoder: Encoder, sentences: Iterable[Sentence]) -> list[list[str]]:
-    return [list(words) for words in dict.fromkeys(tuple(encoder.words(sentence)) for sentence in sentences)]
+    times = Counter(tuple(encoder.words(sentence)) for sentence in sentences)
+    if repeats := times.total() - len(times):
+        log.warning("of equal sentences one is used: %s left out", counted(repeats, "repeated one"))
+    return [list(words) for words in times]
 
 
 def _inside_others(texts: Sequence[Sequence[str]], absent: Sequence[str]) -> str:

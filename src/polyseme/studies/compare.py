@@ -20,7 +20,7 @@ from polyseme.analysis.plots import check_plot
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders.shipped import resolve_path
-from polyseme.studies.config import CompareConfig
+from polyseme.studies.config import NONE, CompareConfig
 from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment, quick_fingerprint
 from polyseme.studies.finetuning import FINETUNE, FROZEN, default_options, without_mode
 from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for, parse_lists
@@ -198,7 +198,7 @@ class Study:
 
     def report(self, baseline: str | None = None, *, plot: bool = False, costs: NamedCosts | None = None) -> ComparisonResult:
         """Write the table of the finished experiments; the default baseline is `word2vec` if it is a row, else the first."""
-        baseline = baseline or ("word2vec" if "word2vec" in self.rows else self.rows[0])
+        baseline = baseline or ("word2vec" if "word2vec" in self.rows else next(iter(self.rows), NONE))
         return write_report(self.out, table(self.experiments(), baseline, self.groups), plot=plot, costs=costs)
 
 
