@@ -72,8 +72,26 @@ QUERIES = {
     "词义消歧": "how-to/look-inside",
     "训练被杀掉怎么继续": "how-to/faq",
     "分词": "how-to/embed",
+    "license": "how-to/faq",
+    "huggingface": "how-to/integrations",
+    "RAM": "how-to/memory",
+    "德语": "how-to/faq",
+    "多语言": "how-to/faq",
+    "其他语言": "how-to/faq",
+    "GBK": "how-to/faq",
 }
 """What a reader types, and a page that must be among the results."""
+LANGUAGES = "how-to/faq.html#how-do-i-use-a-language-without-a-shipped-model-german-french-or-any-other"
+ENGLISH = {
+    "license": "how-to/faq.html#what-is-the-licence",
+    "huggingface": "how-to/integrations.html",
+    "RAM": "how-to/memory.html",
+    "memory": "how-to/memory.html",
+    "resume": "how-to/faq.html#my-training-was-killed",
+    "GBK": "how-to/faq.html#which-encodings-are-read",
+    **dict.fromkeys(["language without a shipped model", "other language", "German", "French", "multilingual"], LANGUAGES),
+}
+"""What a reader of the English site types, and how the address of the first result begins."""
 
 
 def module(name: str) -> types.ModuleType:
@@ -208,6 +226,17 @@ def test_chinese_search_finds_the_page(site: Path, browser: Any) -> None:
 
 
 @pytest.mark.slow
+def test_english_search_finds_the_answer(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    for query, wanted in ENGLISH.items():
+        page.goto(f"{(site / 'en' / 'search.html').as_uri()}?q={query}")
+        page.wait_for_function("document.querySelector('p.search-summary')?.innerText")  # told at the end
+        found = page.evaluate("[...document.querySelectorAll('ul.search li a')].map(link => link.getAttribute('href'))")
+        assert found and found[0].startswith(wanted), (query, found[:5])
+        assert "<br" not in page.inner_text("ul.search"), query
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
     """Without a browser: the site's own code, asked by Node.js."""
@@ -223,6 +252,9 @@ def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
             helpful = [place for place, room in enumerate(rooms) if room in ("how-to", "reference", "get-started")]
             assert pages[0] == "how-to/faq" and helpful == list(range(len(helpful))), (query, pages)
     assert ask("en", "speed of the service")["speed of the service"][0] == "results/service"  # it is called so
+    found = ask("en", "RAM", "memory", "tch")
+    assert found["RAM"] == found["memory"] and found["tch"] == []  # three letters are no part of a word
+    assert found["memory"].index("how-to/train") < found["memory"].index("results/trials")  # which has a heading "Memory"
     for query, pages in ask("zh", *QUERIES).items():
         assert QUERIES[query] in pages[:10], (query, pages[:10])
     questions = {"en": "how can I continue a zebra training that was killed", "zh": "斑马训练被杀掉了怎么继续"}

@@ -1,14 +1,17 @@
 // The search page: the order of the results, pages that have most of the words of a question, and what they say about it.
 var Scorer = {
-  // for a page that has the words somewhere; a page or heading that is called so keeps its score, which is the highest
+  // for a page that has the words, or a heading that is called so; a page that is called so keeps its score, which is the highest
   folders: { "get-started": 1, "how-to": 1, reference: 0.9, concepts: 0.7, course: 0.55, results: 0.2 },
   lists: 0.9, // pages that only name others
+  answers: 0.99, // the short answers come after a page about the same
   parts: 0.6, // pages that have the parts of a word, but not the word
   most: 0.5, // pages that have most of the words, if few have all
 
   score: ([page, title, anchor, description, score, file, kind]) => {
-    if (kind !== "text") return score;
-    return score * (Scorer.folders[page.split("/")[0]] ?? 1) * (page.endsWith("/index") ? Scorer.lists : 1);
+    const heading = kind === "title" && title.includes(" > ");
+    if (kind !== "text" && !heading) return score;
+    const room = page.endsWith("/index") ? Scorer.lists : page.endsWith("/faq") ? Scorer.answers : 1;
+    return score * (Scorer.folders[page.split("/")[0]] ?? 1) * room;
   },
 
   // these are Sphinx's own
@@ -23,12 +26,36 @@ var Scorer = {
 };
 
 {
-  const FEW = 3, MOST = 0.5, LENGTH = document.documentElement.lang?.startsWith("zh") ? 140 : 240;
+  const CHINESE = document.documentElement.lang?.startsWith("zh");
+  const FEW = 3, MOST = 0.5, LENGTH = CHINESE ? 140 : 240;
+
+  // what readers type, and the words of the pages for it
+  const SYNONYMS = CHINESE
+    ? { license: "许可证", licence: "许可证", huggingface: "Hugging Face", ram: "内存" }
+    : { license: "licence", huggingface: "Hugging Face", ram: "memory" };
+  const parseQuery = Search._parseQuery;
+  Search._parseQuery = (query) => {
+    const synonym = (word) => (Object.hasOwn(SYNONYMS, word.toLowerCase()) ? SYNONYMS[word.toLowerCase()] : word);
+    return parseQuery(query.replace(/\w+/g, synonym));
+  };
+
+  // Sphinx finds a word inside longer ones (ram in n-grams): not one of three letters or fewer
+  const isShort = (word) => /^\w{1,3}$/.test(word);
+  const objectsWith = Search.performObjectSearch;
+  Search.performObjectSearch = (word, words) =>
+    objectsWith(word, words).filter(([, name]) => !isShort(word) || name.toLowerCase().split(/[._]/).includes(word));
   const pagesWithAll = Search.performTermsSearch; // of words with two letters, it asks for one
   const withScore = (result, score) => result.map((value, place) => (place === 4 ? score : value));
 
   // page -> result: the pages with a word, or with all parts of a long Chinese one
-  const pagesWithWord = (word, excluded) => new Map(pagesWithAll(new Set([word]), excluded).map((each) => [each[0], each]));
+  const hasWhole = (word, page) => {
+    const { docnames, terms, titleterms } = Search._index;
+    return [terms, titleterms].some((table) => Object.hasOwn(table, word) && [table[word]].flat().includes(docnames.indexOf(page)));
+  };
+  const pagesWithWord = (word, excluded) => {
+    const found = pagesWithAll(new Set([word]), excluded).filter(([page]) => !isShort(word) || hasWhole(word, page));
+    return new Map(found.map((each) => [each[0], each]));
+  };
   const pagesWith = (word, excluded) => {
     const [first, ...others] = (typeof partsOf === "undefined" ? [] : partsOf(word)).map((part) => pagesWithWord(part, excluded));
     const inParts = [...(first ?? [])].filter(([page]) => others.every((pages) => pages.has(page)));

@@ -13,7 +13,9 @@ BLOCKS = (nodes.paragraph, nodes.term, nodes.literal_block)
 
 
 def sections(page: nodes.document) -> list[tuple[str, str, str]]:
-    """The anchor, title and own text of each section."""
+    """The anchor, title and own text of each section; a line break, which is HTML and LaTeX here, becomes a space."""
+    for raw in list(page.findall(nodes.raw)):
+        raw.replace_self(nodes.Text(" "))
     return [(each["ids"][0], each[0].astext(), own_text(each)) for each in page.findall(nodes.section)]
 
 
