@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import polyseme
+from polyseme.base.errors import UsageError
 
 
 def run(code: str) -> str:
@@ -27,3 +28,12 @@ def test_public_names(name: str) -> None:
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         polyseme.lod  # noqa: B018
+
+
+def test_arguments_without_a_name() -> None:
+    with pytest.raises(UsageError, match=r"neighbours takes only sentence without a name: .* such as word='crane'$"):
+        polyseme.neighbours("The crane flew off.", "crane")  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match=r"embed_file takes only input and out without a name: .* such as NAME='en'$"):
+        polyseme.embed_file("a.txt", "a.npz", "en", model="en")  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match=r"tags takes no argument without a name: .* such as train='a.txt'$"):
+        polyseme.probe("tags", "a.txt")  # type: ignore[call-overload]

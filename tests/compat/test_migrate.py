@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import polyseme
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, UsageError
 
 OLD = '''#!/usr/bin/env python
 """é"""\r
@@ -202,6 +202,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_text("import bilm\nprint 'hello'\n")
     with pytest.raises(FormatError, match=r"old\.py:2: is not Python 3"):
         polyseme.migrate(path)
+    text = tmp_path / "corpus.txt"
+    text.write_text("The bank of the river.\n")
+    with pytest.raises(FormatError, match=r"corpus\.txt: is not Python 3 .*; give a Python script or notebook"):
+        polyseme.migrate(text)
+    with pytest.raises(UsageError, match=r"is a folder; give a Python script or notebook"):
+        polyseme.migrate(tmp_path)
     notebook = tmp_path / "old.ipynb"
     notebook.write_text("{}")
     with pytest.raises(FormatError, match="is not a script or notebook"):

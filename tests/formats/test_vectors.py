@@ -143,10 +143,10 @@ def stopped(model, out, settings=SAFE, lines=LINES):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"layers": "top"}, "another layers"),
-        ({"fp16": True}, "another number"),
-        ({"start": "warm"}, "another start"),
-        ({"split_on_spaces": True}, "another splitter"),
+        ({"layers": "top"}, "other settings (layers)"),
+        ({"fp16": True}, "other settings (fp16)"),
+        ({"start": "warm"}, "other settings (start)"),
+        ({"split_on_spaces": True}, "other settings (splitter)"),
     ],
 )
 def test_other_settings_start_anew_and_say_so(model, tmp_path, change, why, caplog):
@@ -165,7 +165,7 @@ def test_another_model_or_text_starts_anew(model, tmp_path, caplog):
     out.unlink()
     stopped(model, out)
     assert store(model, stopped_lines, out, SAFE).resumed == 0
-    assert "another model and start" in caplog.messages[0] and "the text has changed" in caplog.messages[1]
+    assert "other settings (model, start)" in caplog.messages[0] and "the text has changed" in caplog.messages[1]
     assert_right(out, model.embed(stopped_lines))
 
 

@@ -52,7 +52,7 @@ def test_planted_near_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "out" / "_dropped-000001.jsonl").unlink()
     dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000)
     assert contents(tmp_path / "out") == before
-    with pytest.raises(PolysemeError, match="another threshold"):
+    with pytest.raises(PolysemeError, match=r"other settings \(threshold\)"):
         dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000, threshold=0.9)
 
 

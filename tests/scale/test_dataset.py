@@ -13,8 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import polyseme
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.api.corpora import filter_corpus
+from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 from polyseme.scale.config import parse_size
+from polyseme.scale.embedding import ShardEmbedder
+from polyseme.scale.manifest import PartInfo
+from polyseme.scale.shards import Shard
 from tests.scale.conftest import LINES
 from tests.scale.contents import contents, rows
 
@@ -93,22 +97,51 @@ def test_changes_are_refused(text: Path, model: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(text, out, model)
     before = contents(out)
-    with pytest.raises(PolysemeError, match="another layers"):
+    with pytest.raises(PolysemeError, match=r"other settings \(layers\): give those"):
         make(text, out, model, layers="top")
-    with pytest.raises(PolysemeError, match="another text and shard_size"):
+    with pytest.raises(PolysemeError, match=r"other settings \(text, shard_size\)"):
         make(text, out, model, shard_size=900)
     with pytest.raises(PolysemeError, match="shard_size is '64 apples'; allowed: a number of bytes, or such as 500KB"):
         make(text, out, model, shard_size="64 apples")
     assert make(text, out, model, shard_size="0.4KB").resumed > 0  # 400 bytes, as before
     other = polyseme.load(model)
     other.refresh()
-    with pytest.raises(PolysemeError, match="another model"):
+    with pytest.raises(PolysemeError, match=r"other settings \(model\)"):
         next(other.parameters()).data += 1
         make(text, out, other)
     text.write_text(text.read_text(encoding="utf-8").replace("river", "rover", 1), encoding="utf-8")
-    with pytest.raises(PolysemeError, match="another text"):
+    with pytest.raises(PolysemeError, match=r"other settings \(text\)"):
         make(text, out, model)
     assert contents(out) == before
+
+
+def test_an_interrupted_run_says_what_it_kept(
+    text: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    embed, left = ShardEmbedder.__call__, 0
+
+    def stop(self: ShardEmbedder, shard: Shard) -> PartInfo:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return embed(self, shard)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardEmbedder, "__call__", stop)
+        nothing = r"^interrupted: no part was finished, so nothing was kept; smaller .* \(shard_size is 5,000 bytes"
+        with pytest.raises(InterruptedRun, match=nothing):
+            make(text, tmp_path / "out", model, shard_size=5000)
+        left = 2  # smaller parts, as the message says, in the same folder
+        with pytest.raises(InterruptedRun, match=r"^interrupted: 2 of \d+ parts finished; run the same command to resume$"):
+            make(text, tmp_path / "out", model)
+    with pytest.raises(PolysemeError, match="other settings"):
+        make(text, tmp_path / "out", model, shard_size=5000)
+    caplog.clear()
+    result = make(text, tmp_path / "out", model)
+    assert result.resumed == 2 and caplog.messages == [f"resuming: 2 of {result.parts} parts are there"]
+    make(text, tmp_path / "whole", model)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_folders_of_others_are_refused(text: Path, model: str, tmp_path: Path) -> None:
@@ -116,6 +149,9 @@ def test_folders_of_others_are_refused(text: Path, model: str, tmp_path: Path) -
     (tmp_path / "out" / "theirs.parquet").write_bytes(b"PAR1")
     with pytest.raises(PolysemeError, match="choose an empty folder"):
         make(text, tmp_path / "out", model)
+    filter_corpus([text], out=tmp_path / "clean", workers=0)
+    with pytest.raises(PolysemeError, match="other settings"):
+        make(text, tmp_path / "clean", model)
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def test_a_folder_becomes_a_dataset(run: Callable[..., Result], text: Path, mode
     assert result.json[0]["lines"] == len(LINES) + 1 == len(rows(tmp_path / "out"))
     again = run(*call, "--layers", "top", "--fp16")
     assert again.code == 0 and f"{result.json[0]['parts']} of them by an earlier run" in again.out
-    assert "another --layers" in one_sentence(run(*call, "--fp16"))
+    assert "other settings (--layers)" in one_sentence(run(*call, "--fp16"))
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert manifest["complete"] and manifest["options"]["layers"] == "top" and len(manifest["parts"]) == result.json[0]["parts"]
 

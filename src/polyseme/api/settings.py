@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from polyseme.base.config import Config
+from polyseme.base.errors import UsageError
 from polyseme.base.options import build
 
 R = TypeVar("R")
@@ -26,14 +27,22 @@ def with_settings(**homes: str) -> Callable[[Callable[..., R]], Callable[..., R]
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         signature = inspect.signature(function)
-        own = set(signature.parameters) - set(homes)
+        names = [name for name in signature.parameters if name not in homes]
+        unnamed = [name for name in names if signature.parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
 
         @functools.wraps(function)
         def called(*arguments: Any, **keywords: Any) -> R:
-            given = {name: keywords.pop(name) for name in list(keywords) if name not in own}
+            if len(arguments) > len(unnamed):
+                example = next((name for name in names if name not in {*unnamed, *keywords}), "NAME")
+                only = f"only {' and '.join(unnamed)}" if unnamed else "no argument"
+                raise UsageError(
+                    f"{function.__name__} takes {only} without a name: give the others by name, such as "
+                    f"{example}={arguments[len(unnamed)]!r:.40}"
+                )
+            given = {name: keywords.pop(name) for name in list(keywords) if name not in names}
             return function(*arguments, **build(defaults(), given, function.__name__), **keywords)
 
-        kept = [parameter for name, parameter in signature.parameters.items() if name in own]
+        kept = [parameter for name, parameter in signature.parameters.items() if name in names]
         called.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[*kept, inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD, annotation="Any")]
         )

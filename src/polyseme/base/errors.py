@@ -82,8 +82,10 @@ def flags_in_messages(on: bool = True) -> Iterator[None]:
         _flags = before
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str], close: float = _CLOSE) -> str:
     """A hint to put behind an unknown name: ` (did you mean 'filters'?)`, or the list of known names.
+
+    `close`: how similar names must be; more where all of them look alike.
 
     >>> nearest("filtres", ["filters", "dim"])
     " (did you mean 'filters'?)"
@@ -93,15 +95,15 @@ def nearest(name: object, known: Iterable[str]) -> str:
     " (did you mean 'learning_rate'?)"
     """
     names = sorted(known)
-    if isinstance(name, str) and (best := nearest_name(name, names)) is not None:
+    if isinstance(name, str) and (best := nearest_name(name, names, close)) is not None:
         return f" (did you mean {best!r}?)"
     return f" (known: {', '.join(names)})" if names else ""
 
 
-def nearest_name(name: str, names: Sequence[str]) -> str | None:
+def nearest_name(name: str, names: Sequence[str], close: float = _CLOSE) -> str | None:
     """The known name that is meant; None: no one can tell."""
     best = max(names, key=lambda each: _closeness(name, each), default=None)
-    return best if best is not None and _closeness(name, best) >= _CLOSE else None
+    return best if best is not None and _closeness(name, best) >= close else None
 
 
 def _closeness(name: str, known: str) -> float:

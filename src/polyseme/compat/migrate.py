@@ -62,6 +62,8 @@ def migrate(script: Script, *, write: Write = False) -> Migration:
     if not isinstance(script, str | Path):
         raise UsageError(f"script is {script!r}; expected the path of a Python script or notebook")
     path = Path(script).expanduser()
+    if path.is_dir():
+        raise UsageError(f"{script} is a folder; give a Python script or notebook (.py, .ipynb)")
     source = ScriptFile.read(path)
     whole, notes, changed = source.text, list[str](), list[str]()
     trees = [source.parse(cell, first) for cell, first in source.numbered()]

@@ -56,6 +56,9 @@ class ScriptFile:
             return ast.parse(cell)
         except (SyntaxError, ValueError) as error:
             where = f"{self.path}:{first + (getattr(error, 'lineno', None) or 1)}"
+            if self.path.suffix not in (".py", ".ipynb"):
+                what = f"is not Python 3 ({error}); give a Python script or notebook (.py, .ipynb)"
+                raise FormatError(self.path, what) from error
             raise FormatError(where, f"is not Python 3 ({error}): correct it first, for instance with 2to3") from error
 
     def with_cells(self, cells: list[str]) -> ScriptFile:

@@ -147,7 +147,8 @@ class _Job:
         if old.get("version") == 1:
             old["splitter"] = format1.SPLITTERS.get(old.get("splitter", ""), old.get("splitter"))
         if other := [name for name in self.content if name != "version" and old.get(name) != self.content[name]]:
-            return f"it was made with another {' and '.join(other)}"
+            options = ["fp16" if name == "number" else name for name in other]
+            return f"it was made with other settings ({', '.join(options)})"
         if old.get("version") not in (1, 2):
             return f"it has the unknown version {old.get('version')}"
         if self.content["start"] == "carry":

@@ -106,7 +106,16 @@ def embed_dataset(
         try:
             return _Run(folder, engine, model, embed, config).run(shards)
         except KeyboardInterrupt as error:
-            raise InterruptedRun("interrupted: run the same command to resume") from error
+            raise InterruptedRun(f"interrupted: {_what_is_kept(folder, shards, config)}") from error
+
+
+def _what_is_kept(folder: DatasetFolder, shards: Sequence[Shard], config: DatasetConfig) -> str:
+    """What the next run finds after an interruption, and what to do."""
+    finished = len({shard.name for shard in shards}.intersection(folder.parts()))
+    if finished:
+        return f"{finished:,} of {count(len(shards), 'part')} finished; run the same command to resume"
+    size = f"{arg('shard_size')} is {config.shard_size:,} bytes, and a compressed or CSV file is one part"
+    return f"no part was finished, so nothing was kept; smaller parts keep more ({size})"
 
 
 def scan(shards: Sequence[Shard], engine: Engine, column: str) -> list[Shard]:

@@ -84,6 +84,14 @@ class DatasetFolder:
         names = [key.rpartition("/")[2] for key in found]
         return sorted(name for name in names if name.endswith(PART) and not name.startswith((".", "_")))
 
+    def has_manifest_only(self) -> bool:
+        """Whether nothing else was written yet. Of a bucket it is not known, because another process may write there."""
+        if self.remote:
+            return False
+        with wrap_os_errors(self.name, "read"):
+            names = {path.name for path in Path(self.address).iterdir() if not path.name.startswith(".")}
+        return names <= {MANIFEST, SHARDS, LOCK}
+
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None: it is not there."""
         if not self.remote:

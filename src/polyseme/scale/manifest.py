@@ -59,16 +59,14 @@ class Recipe:
 
 
 def begin(folder: DatasetFolder, recipe: Recipe, shards: Sequence[Shard]) -> None:
-    """Write the manifest of a new dataset, or check that the one that is there is of the same dataset."""
+    """Write the manifest of a new dataset, or check that the one that is there is of the same dataset, or of none yet."""
     data = folder.read(MANIFEST)
     if data is None:
         if parts := folder.parts():
             raise PolysemeError(
                 f"{folder.name} has Parquet files ({parts[0]}) but no {MANIFEST}: choose an empty folder for {arg('out')}"
             )
-        lines = (json.dumps(shard.to_json(), ensure_ascii=False) for shard in shards)
-        folder.write(SHARDS, "".join(f"{line}\n" for line in lines))
-        folder.write(MANIFEST, _text({**recipe.to_json(), "complete": False}))
+        _write_new(folder, recipe, shards)
         return
     try:
         old = json.loads(data)
@@ -79,11 +77,19 @@ def begin(folder: DatasetFolder, recipe: Recipe, shards: Sequence[Shard]) -> Non
     new = json.loads(_text(recipe.to_json()))
     changed = [name for name in ("polyseme_dataset", "model", "text") if old.get(name) != new[name]]
     changed += [arg(name) for name in differences(old.get("options", {}), new["options"])]
-    if changed:
+    if changed and folder.has_manifest_only():
+        _write_new(folder, recipe, shards)
+    elif changed:
         raise PolysemeError(
-            f"{folder.name} was begun with another {' and '.join(changed)}: give what it was begun with to resume it, "
+            f"{folder.name} was begun with other settings ({', '.join(changed)}): give those it was begun with to resume it, "
             f"or choose another folder for {arg('out')}"
         )
+
+
+def _write_new(folder: DatasetFolder, recipe: Recipe, shards: Sequence[Shard]) -> None:
+    lines = (json.dumps(shard.to_json(), ensure_ascii=False) for shard in shards)
+    folder.write(SHARDS, "".join(f"{line}\n" for line in lines))
+    folder.write(MANIFEST, _text({**recipe.to_json(), "complete": False}))
 
 
 def finish(folder: DatasetFolder, recipe: Recipe, parts: Mapping[str, PartInfo]) -> None:
