@@ -120,6 +120,10 @@ class TaskJob:
             display=self.display,
         )
 
+    def read(self, seed: int) -> Splits:
+        """Read all files as for a new run, and report nothing but errors."""
+        return self._read(self.configured()[1], seed, _log.debug)
+
     def configured(self, recorded: Mapping[str, Config] | None = None) -> tuple[dict[str, Any], TaskConfig, FitConfig]:
         """Return the options, with the columns of the training data if they are guessed, and the configs.
 
