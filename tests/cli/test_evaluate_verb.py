@@ -123,6 +123,14 @@ def test_many_labels_are_shown_by_pairs(run, runs, tmp_path, monkeypatch):
     assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
 
 
+def test_plain_text_for_a_tagger_is_named(run, runs, tmp_path):
+    (tmp_path / "raw.txt").write_text("The film was good\nI did not like the second half of it at all\nNothing\n")
+    said = one_sentence(run("evaluate", runs / "tagger", tmp_path / "raw.txt"))
+    assert "raw.txt: seems to be plain text (it begins with 'The film was good'), not labelled data; expected a word" in said
+    (tmp_path / "mixed.conll").write_text("Anna A B-PER\nsaw O\nRome C D B-LOC\n")
+    assert "mixed.conll:2: has 2 columns" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "mixed.conll"))
+
+
 def test_a_table_with_another_layout(run, runs, tmp_path):
     file, rows = tmp_path / "a.tsv", "a good film\t7\tpos\na bad film\t8\tneg\n" * 2
     call = ("evaluate", runs / "classifier", file, "--errors", "0")

@@ -203,6 +203,14 @@ def test_columns_of_an_earlier_run_are_named_as_such(run, files):
     assert again.code == 1 and "has a finished run with other settings" in again.err and "training data changed" in again.err
 
 
+def test_dev_data_that_was_given_before_is_asked_for(run, files):
+    call = ("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "run")
+    assert run(*call, "--dev", files / "texts.tsv").code == 0
+    again = run(*call)
+    assert again.code == 2 and f"(--dev was given): give --dev {files / 'texts.tsv'} again, or choose another" in again.err
+    assert "nothing to do" in run(*call, "--dev", files / "texts.tsv").err
+
+
 def test_folders_that_hold_something_else_are_refused_before_any_work(run, model, files):
     command = ("train", "classification", "--data", files / "texts.tsv", *SMALL, *TABLE)
     out = files / "folds"

@@ -43,12 +43,25 @@ def test_messages_name_the_argument_of_a_table(tmp_path: Path, caplog: pytest.Lo
     task = polyseme.train("classification", data, out=tmp_path / "task", encoder="none", **FAST)
     report = polyseme.evaluate(task, data, errors=30)
     assert "data: skipped 1 of 22 rows" in caplog.text and report.path == "data" and report.worst
-    assert all(each.where.startswith("data:") for each in report.worst)
+    assert all(each.where.startswith("data row ") for each in report.worst)
     assert "polyseme-" not in caplog.text + str(task) + str(report)
     before = logging.getLogRecordFactory()
     with pytest.raises(PolysemeError, match=r"^data"):
         polyseme.evaluate(task, pyarrow.Table.from_pylist([{"text": "", "label": "cats"}]))
     assert logging.getLogRecordFactory() is before
+
+
+def test_rows_of_a_table_are_counted_from_0(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = pytest.importorskip("pyarrow", reason="needs pyarrow").table
+    frame = table({"text": [*ROWS["text"], "twice", "twice"], "label": [*ROWS["label"], "cats", "banks"]})
+    task = polyseme.train("classification", frame, out=tmp_path / "task", encoder="none", **FAST)
+    assert "1 text has several labels, such as 'twice' (rows 20, 21)" in caplog.text and "(lines" not in caplog.text
+    report = polyseme.evaluate(task, table({"text": ["a cat"], "label": ["dogs"]}))
+    assert [each.where for each in report.unknown_labels] == ["data row 0"]
+    words = table({"tokens": [["Ann", "ran"], ["to", "Rome"]] * 9, "tags": [["B-PER", "O"], ["O", "B-LOC"]] * 9})
+    tagger = polyseme.train("tagging", words, dev=words, out=tmp_path / "tagger", encoder="none", **FAST)
+    odd = table({"tokens": [["Ann", "ran"], ["to", "Mars"]], "tags": [["B-PER", "O"], ["O", "B-X"]]})
+    assert [each.where for each in polyseme.evaluate(tagger, odd).unknown_labels] == ["data row 1"]
 
 
 def test_rows_in_memory_are_refused_in_one_short_sentence(tmp_path: Path) -> None:

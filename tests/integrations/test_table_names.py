@@ -14,7 +14,14 @@ from polyseme.api.table_files import TableFolder, folder_for_tables
 
 def test_paths_of_windows_have_backslashes() -> None:
     folder = TableFolder(cast(Path, PureWindowsPath(r"C:\Temp\polyseme-1")))
-    assert folder.named(rf"{folder.path / 'data.tsv'}:3: is empty") == "data:3: is empty"
+    assert folder.named(rf"{folder.path / 'data.jsonl'}:3: is empty") == "data row 2: is empty"
+
+
+def test_rows_are_counted_from_0() -> None:
+    folder = TableFolder(Path("/tmp/polyseme-1"))
+    assert folder.named("/tmp/polyseme-1/data.jsonl: 2 rows (lines 1, 10 ...)") == "data: 2 rows (rows 0, 9 ...)"
+    assert folder.named("/tmp/polyseme-1/dev.jsonl:3: is bad (line 3)") == "dev row 2: is bad (row 2)"
+    assert folder.named("a.csv: 2 rows (lines 1, 10)") == "a.csv: 2 rows (lines 1, 10)"
 
 
 def test_messages_of_threads_name_their_arguments(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.studies.compare import Study
 from polyseme.studies.config import CompareConfig
 from polyseme.studies.experiment import Experiment
+from polyseme.studies.experiment import main as train_experiment
 from polyseme.studies.report import ComparisonResult
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.table import ComparisonRow, as_csv, table
@@ -210,6 +211,45 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(
     assert not list((tmp_path / "study").rglob("cell.json"))
 
 
+@pytest.mark.parametrize(("task", "told"), [
+    ("tagging:train.conll:dev.con", "cannot read dev.con: No such file or directory"),
+    ("classification:a.csv:a.csv", "give --option label=NAME with one of: channel, queue"),
+])  # fmt: skip
+def test_data_that_cannot_be_read_is_told_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.conll").write_text(TRAIN)
+    rows = [
+        f"{'web' if n // 3 % 2 else 'mail'},{'sales' if n % 2 else 'help'},please answer question {n} soon" for n in range(20)
+    ]
+    Path("a.csv").write_text("\n".join(["channel,queue,body", *rows, ""]))
+    found = polyseme_call("compare", "--tasks", task, "--encoders", "none", "--out", "study")
+    assert found.exit_code != 0 and told in found.output.splitlines()[-1] and found.output.count(told) == 1
+    assert "Error" not in found.output and not Path("study").exists()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_same_error_of_several_experiments_is_told_once(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "no-model").mkdir()
+    study = Study(tmp_path / "study", ("ner",), ("bad",), (1, 2), {}, QUICK, models={"bad": str(tmp_path / "no-model")})
+    said: list[str] = []
+    with pytest.raises(PolysemeError, match="2 of 2 experiments failed"):
+        study.run(device="cpu", notify=said.append)
+    assert "is an empty folder" in said[0] and "ner bad seed 2  failed: as ner bad seed 1 (see " in said[1]
+
+
+def test_the_log_of_an_experiment_ends_with_the_error_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-model").mkdir()
+    experiment = Experiment("ner", "bad", str(tmp_path / "no-model"), 1, str(tmp_path / "out"), str(tmp_path / "layers"), {})
+    monkeypatch.setattr("sys.argv", ["experiment", str(experiment.write()), "cpu"])
+    with pytest.raises(SystemExit, match=r"no-model.* is an empty folder") as stopped:
+        train_experiment()
+    assert "Error" not in str(stopped.value)
+
+
 def test_a_seed_given_twice_is_trained_once() -> None:
     config = CompareConfig(tasks=("ner",), encoders=("none", "none"), seeds=(1, 2, 1))
     study = Study.from_config(config, "out")
@@ -233,6 +273,16 @@ def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     assert new.gain is not None and new.gain.reduction.value == pytest.approx(0.25)
     assert new.gain.reduction.low < 0.25 < new.gain.reduction.high
     assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in markdown([base, new])
+
+
+def test_an_error_reduction_of_no_errors_is_left_empty(tmp_path: Path) -> None:
+    right = lambda count: [[float(i < count), 1.0] for i in range(10)]  # noqa: E731
+    rows = [made(tmp_path, "none", 1, right(10), 1.0), made(tmp_path, "elmo", 1, right(8), 0.8)]
+    found = table(rows, "none")
+    assert "| 80.00 | 0.00 | 1 | -20.00 |  |  |" in markdown(found) and found[1].reduction == (None, None, None)
+    assert "inf" not in str(ComparisonResult(Path(), found)) + as_csv(found) and ",0.8,0.0,,,,1.0," in as_csv(found)
+    some = table([made(tmp_path / "one", "none", 1, right(9), 0.9), made(tmp_path / "one", "elmo", 1, right(8), 0.8)], "none")
+    assert "| -10.00 | -100.0 % |  |" in markdown(some)  # some resamples of the baseline have no errors
 
 
 def lost(folder: Path, row: str, seed: int, warning: str | None, score: float = 0.0) -> Experiment:

@@ -1,7 +1,7 @@
 """Tables in memory (datasets, data frames) as files of a task, which messages call by the name of their argument.
 
 The readers of files check and repair what they read, so a table becomes a file in a temporary folder. Nobody else sees it:
-errors, messages and reports say `data`, `dev` or `test`. In a table of texts the line, from 1, is that of the row.
+errors, messages and reports say `data`, `dev` or `test`, and count its rows from 0, as pandas shows them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
+from polyseme.text.labelled.dataset_files import TABLE_FOLDER, is_dataset, write_dataset
 
 if TYPE_CHECKING:
     from polyseme.tasks.error_analysis import ErrorReport
 
 _COLUMNS = ("column", "word_column")
 """Options of taggers that a file of a table needs no more."""
+_LINES = re.compile(r"\b(lines?) (\d+(?:, \d+)*)(?=(?: \.\.\.)?\))")
+"""Lines in a message: (line 3), (lines 1, 5 ...)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +50,12 @@ class TableFolder:
         return {**data, **files, **left}
 
     def named(self, text: str) -> str:
-        """Return a text in which files of the folder have the names of arguments."""
-        return re.sub(rf"{re.escape(str(self.path))}[/\\](\w+)\.\w+", r"\1", text)
+        """Return a text in which files of the folder have the names of arguments, and their lines the numbers of rows."""
+        file = rf"{re.escape(str(self.path))}[/\\](\w+)\.\w+"
+        if re.search(rf"{file}(?<=\.jsonl)", text):  # JSON lines: one for each row
+            text = _LINES.sub(_rows, text)
+        text = re.sub(rf"{file}(?<=\.jsonl):(\d+)", lambda found: f"{found[1]} row {int(found[2]) - 1}", text)
+        return re.sub(file, r"\1", text)
 
     def named_report(self, report: ErrorReport) -> ErrorReport:
         """Return a report whose files have the names of arguments."""
@@ -58,10 +64,15 @@ class TableFolder:
         return dataclasses.replace(report, path=self.named(report.path), worst=worst, unknown_labels=unknown)
 
 
+def _rows(lines: re.Match[str]) -> str:
+    """Lines from 1 as rows from 0."""
+    return f"{lines[1].replace('line', 'row')} {', '.join(str(int(line) - 1) for line in lines[2].split(', '))}"
+
+
 @contextlib.contextmanager
 def folder_for_tables() -> Iterator[TableFolder]:
     """A folder for tables as files; within the block, errors and log messages name the arguments."""
-    with tempfile.TemporaryDirectory(prefix="polyseme-") as path:
+    with tempfile.TemporaryDirectory(prefix=TABLE_FOLDER) as path:
         folder = TableFolder(Path(path))
         _log_names.add(folder)
         try:

@@ -15,6 +15,8 @@ _NOT_GIVEN = object()
 _CLOSE, _CLOSE_BEGUN, _BEGUN = 0.6, 0.8, 0.95  # how similar names must be to be meant
 _flags = False
 """Whether messages name command-line flags instead of Python arguments."""
+_scoped: frozenset[str] = frozenset()
+"""Arguments that the present call takes only as `option`."""
 
 
 class PolysemeError(Exception):
@@ -61,6 +63,8 @@ def arg(name: str, value: object = _NOT_GIVEN) -> str:
     ...     arg("batch_size"), arg("layers", "top"), arg("force", True)
     ('--batch-size', '--layers top', '--force')
     """
+    if name in _scoped:
+        name, value = "option", f"{name}={'NAME' if value is _NOT_GIVEN else value}"
     if not _flags:
         return name if value is _NOT_GIVEN else f"{name}={value!r}"
     flag = name.replace("_", "-")
@@ -80,6 +84,22 @@ def flags_in_messages(on: bool = True) -> Iterator[None]:
         yield
     finally:
         _flags = before
+
+
+@contextlib.contextmanager
+def options_in_messages(names: Iterable[str]) -> Iterator[None]:
+    """Let `arg` name some arguments as `compare` takes them, for the time of a `with` block.
+
+    >>> with options_in_messages(["label"]), flags_in_messages():
+    ...     arg("label"), arg("label", 2), arg("tasks")
+    ('--option label=NAME', '--option label=2', '--tasks')
+    """
+    global _scoped
+    before, _scoped = _scoped, frozenset(names)
+    try:
+        yield
+    finally:
+        _scoped = before
 
 
 def nearest(name: object, known: Iterable[str], close: float = _CLOSE) -> str:

@@ -154,8 +154,11 @@ class Study:
             raise UsageError(f"two experiments have the folder {twice[0]}: give rows names that differ in letters or digits")
 
     def check_files(self) -> None:
+        """Raise an error for missing files, and for data that experiments which are not done cannot train on."""
         for name in self.sets:
             labelled_set(name).files()
+        for experiment in {one.set: one for one in self.experiments() if not one.done}.values():
+            experiment.check_data()
 
     def check_models(self) -> None:
         """Raise an error for missing models of experiments that are not done; download those of the Hugging Face Hub."""
@@ -181,12 +184,16 @@ class Study:
                 notify(f"{experiment.title}: started again ({changes})")
                 shutil.rmtree(experiment.out)
         failed: list[Experiment] = []
+        reasons: dict[str, str] = {}
         with GracefulStop() as stop:
             ended = run_parallel(left, lambda experiment: _start(experiment, device, jobs), stop, jobs=jobs)
             for number, (experiment, code) in enumerate(ended, len(experiments) - len(left) + 1):
-                failed += [] if experiment.done else [experiment]
-                log = experiment.log
-                end = experiment.summary if experiment.done else f"failed: {failure_reason(log, code)} (see {log})"
+                end = experiment.summary
+                if not experiment.done:
+                    failed.append(experiment)
+                    reason = failure_reason(experiment.log, code)
+                    first = reasons.setdefault(reason, experiment.title)
+                    end = f"failed: {reason if first == experiment.title else f'as {first}'} (see {experiment.log})"
                 notify(f"{number} of {len(experiments)}: {experiment.title}  {end}")
         stop.check()
         if failed:

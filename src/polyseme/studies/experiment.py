@@ -9,12 +9,14 @@ the trained task; the experiment is done when `result.json` is there, and until 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polyseme.base import format1
+from polyseme.base.errors import PolysemeError, options_in_messages
 from polyseme.base.hashing import hash_bytes
 from polyseme.base.run import Run
 from polyseme.encoders.folder import COST, shipped_splitter
@@ -23,7 +25,7 @@ from polyseme.studies.hard_links import link_duplicates
 from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import DataFiles, TaskJob
 from polyseme.tasks.fit import RESULT
-from polyseme.tasks.registry import task_class
+from polyseme.tasks.registry import task_class, task_options
 from polyseme.text.words import Splitter, get_splitter
 
 EXPERIMENT_FILE, LOG_FILE = "cell.json", "cell.log"
@@ -109,10 +111,11 @@ class Experiment:
             options = format1.translate(config, options)
         return options
 
-    def train(self, device: str | None = None) -> None:
+    def job(self) -> TaskJob:
+        """Return what is trained."""
         labelled = labelled_set(self.set)
         files = labelled.files()
-        job = TaskJob(
+        return TaskJob(
             labelled.task,
             DataFiles(str(files["train"]), files["dev"], files["test"]),
             self.out,
@@ -122,7 +125,14 @@ class Experiment:
             options={**default_options(labelled, self.options, self.encoders), **self.options},
             refuses=False,
         )
-        job.train(Run.from_environment(seed=self.seed, device=device))
+
+    def check_data(self) -> None:
+        """Raise an error for data that cannot be read or trained on, which names options as a comparison takes them."""
+        with options_in_messages(task_options(labelled_set(self.set).task)):
+            self.job().read(self.seed)
+
+    def train(self, device: str | None = None) -> None:
+        self.job().train(Run.from_environment(seed=self.seed, device=device))
         if self.done:  # a study has many experiments, and a finished one needs no checkpoint
             for checkpoint in Path(self.out, "run").glob("checkpoint-*"):
                 checkpoint.unlink()
@@ -165,7 +175,12 @@ def main() -> None:
     path, *device = sys.argv[1:]
     values = json.loads(Path(path).read_text(encoding="utf-8"))
     values.pop("format", None)
-    Experiment(**values).train(*device)
+    try:
+        Experiment(**values).train(*device)
+    except PolysemeError as error:  # the comparison shows the last line of the log
+        if os.environ.get("POLYSEME_DEBUG"):
+            raise
+        sys.exit(" ".join(str(error).split()))
 
 
 if __name__ == "__main__":

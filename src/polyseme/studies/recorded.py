@@ -37,6 +37,12 @@ def recorded_configs(task: str, out: Path) -> dict[str, Config] | None:
         return None
 
 
+def recorded_dev_file(out: Path) -> str | None:
+    """Return the file of the dev data with which the run in a folder was trained; None: none was given, or it is not known."""
+    found = stored_settings(out, {}).get("settings", {}).get("dev_file")
+    return found if isinstance(found, str) else None
+
+
 def _with_added(values: Mapping[str, Any], config: Config) -> dict[str, Any]:
     """The values of a task's config, with those fields that the version which wrote them did not have."""
     fields = {field.name for field in dataclasses.fields(config)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,9 +73,18 @@ class ComparisonRow:
         cells = [title_of(self.set), f"{100 * self.train_fraction:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*cells, "", "", ""]
-        reduction = self.gain.reduction
-        interval = f"{100 * reduction.low:.1f} to {100 * reduction.high:.1f} %"
-        return [*cells, f"{100 * self.gain.difference.value:+.2f}", f"{100 * reduction.value:.1f} %", interval]
+        value, low, high = self.reduction
+        change = "" if value is None else f"{100 * value:.1f} %"
+        interval = "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f} %"
+        return [*cells, f"{100 * self.gain.difference.value:+.2f}", change, interval]
+
+    @property
+    def reduction(self) -> tuple[float | None, float | None, float | None]:
+        """The error reduction and its interval; None: undefined, as the baseline makes no errors, or none in a resample."""
+        if self.gain is None or self.gain.old == 1:
+            return None, None, None
+        value, low, high = self.gain.reduction.value, self.gain.reduction.low, self.gain.reduction.high
+        return (value, low, high) if math.isfinite(low) and math.isfinite(high) else (value, None, None)
 
 
 def table(experiments: Sequence[Experiment], baseline: str, groups: Sequence[str] = ()) -> list[ComparisonRow]:
@@ -177,7 +187,7 @@ def as_csv(rows: Sequence[ComparisonRow]) -> str:
     writer.writerow([*CSV_HEADER, *CSV_COSTS])
     for row in rows:
         gain, cost = row.gain, row.cost
-        gains = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
+        gains = [*("" if value is None else value for value in row.reduction), "" if gain is None else gain.p]
         costs = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
         scores = " ".join(map(str, row.scores))
         writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, row.std, *gains, scores, *costs])

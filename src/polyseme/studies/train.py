@@ -21,7 +21,7 @@ from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
 from polyseme.studies.recipes import layer_options, recipe_options, word_options
-from polyseme.studies.recorded import recorded_configs
+from polyseme.studies.recorded import recorded_configs, recorded_dev_file
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import UnknownLabel
@@ -33,6 +33,7 @@ from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.leakage import leak_message, leaked_examples, text_hashes
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
+from polyseme.text.labelled.dataset_files import is_table_file
 from polyseme.text.words import Splitter
 
 PathName = str | Path
@@ -89,6 +90,8 @@ class TaskJob:
         same = recorded == {"task": config, "fit": fitting}  # other settings are refused or reported when it is resumed
         if same and self.data is None:  # no fold
             notify(f"{out} has a run; settings that you do not give come from it (for a new run choose another folder)")
+        if recorded is not None and self.data is None and self.files.dev is None and not accept_changes:
+            _refuse_missing_dev(out)
         try:
             data = self.data or self._read(config, run.seed, notify)
         except PolysemeError as error:
@@ -119,6 +122,10 @@ class TaskJob:
             accept_changes=accept_changes,
             display=self.display,
         )
+
+    def read(self, seed: int) -> Splits:
+        """Read all files as for a new run, and report nothing but errors."""
+        return self._read(self.configured()[1], seed, _log.debug)
 
     def configured(self, recorded: Mapping[str, Config] | None = None) -> tuple[dict[str, Any], TaskConfig, FitConfig]:
         """Return the options, with the columns of the training data if they are guessed, and the configs.
@@ -170,7 +177,9 @@ class TaskJob:
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
             for unknown in unknowns:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
-        return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
+        dev_file = None if files.dev is None else str(Path(files.dev).expanduser().absolute())
+        names = {"dev": str(files.dev or files.train), "test": str(files.test)}
+        return Splits(train, dev, test, names, dev_file=dev_file)
 
     def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""
@@ -222,6 +231,15 @@ class TaskJob:
         """Return the examples from other lines of the file than those that are held out."""
         lines = {example.where for example in held}
         return [example for example in examples if example.where not in lines]
+
+
+def _refuse_missing_dev(out: Path) -> None:
+    """Raise an error if the run in a folder had dev data of its own: without it other data would be trained on."""
+    if (dev := recorded_dev_file(out)) is None:
+        return
+    again = arg("dev") if is_table_file(Path(dev)) else arg("dev", dev)
+    what = f"{out} has a run with dev data of its own ({arg('dev')} was given)"
+    raise UsageError(f"{what}: give {again} again, or choose another folder for a new run")
 
 
 def _labels(example: Any) -> Sequence[str | None]:

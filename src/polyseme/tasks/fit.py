@@ -83,6 +83,8 @@ class Splits:
     """Files of the dev and the test data, for the report of errors."""
     texts: Sequence[Any] | None = None
     """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
+    dev_file: str | None = None
+    """Dev data of its own; None: examples are held out, or come from no file."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,7 @@ class _Session:
         settings = _settings(task, self.builder, config) | _fingerprints(
             {"data": (data.train, train_data), "dev": (data.dev, dev_data)}
         )
+        settings["dev_file"] = data.dev_file
         trainer = Trainer(_train_config(config, batches), run)
         if run.world_size == 1 and not is_new:
             now = trainer.settings(settings)

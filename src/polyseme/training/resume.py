@@ -18,7 +18,7 @@ from polyseme.training.setting_names import listed_changes
 
 MAY_CHANGE = {
     *("config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"),
-    *("settings.task.strict", "settings.task.guessed"),  # the examples themselves are compared
+    *("settings.task.strict", "settings.task.guessed", "settings.dev_file"),  # the examples themselves are compared
 }
 """Settings that may differ, because the weights do not depend on them (on another device, but for rounding)."""
 ADDED = {

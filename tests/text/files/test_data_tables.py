@@ -59,11 +59,11 @@ def test_a_column_of_words_of_a_table(tmp_path: Path) -> None:
     assert (sentence.words, sentence.tags) == (["Dogs", "ran"], ["N", "V"])
     with folder_for_tables() as folder:
         given = folder.files("tagging", {"data": table}, {"word_column": "surface", "epochs": 1})
-        assert given == {"data": folder.path / "data.conll", "epochs": 1}
+        assert given == {"data": folder.path / "data.jsonl", "epochs": 1}
         with pytest.raises(UsageError, match="data are tables, dev files, which have columns of their own"):
             folder.files("tagging", {"data": table, "dev": "dev.conll", "test": None}, {"word_column": "surface"})
         both = folder.files("tagging", {"data": table, "dev": "dev.conll"}, {"column": None})
-        assert both == {"data": folder.path / "data.conll", "dev": "dev.conll"}
+        assert both == {"data": folder.path / "data.jsonl", "dev": "dev.conll"}
 
 
 def test_a_table_of_marked_texts(tmp_path: Path) -> None:

@@ -291,6 +291,18 @@ def test_columns_in_doubt(write):
         read_table(write("a\ta\tlabel\nb\tc\td\n"), text="a")
 
 
+@pytest.mark.parametrize(("header", "asked", "says"), [
+    ("when,body\n", {}, r"'when' has dates, 'body' has long values .* the text \(text='body'\)\. .*add a column of labels"),
+    ("when,body\n", {"text": "body"}, r"like a label: 'when' has dates\. "),
+    ("", {}, r"column 0 \('2024-01-01'\) has dates, column 1 \('This is a message of'\) has .* the text \(text=1\)"),
+])  # fmt: skip
+def test_dates_and_messages_have_no_label(write, header, asked, says):
+    rows = "".join(f"2024-01-0{day},This is a message of day {day} to all\n" for day in range(1, 8))
+    with pytest.raises(UsageError, match=says) as error:
+        read_table(write(header + rows, "a.csv"), strict=False, **asked)
+    assert "label=1" not in str(error.value)
+
+
 def test_no_such_file(tmp_path):
     with pytest.raises(PolysemeError, match="cannot read"):
         read_table(tmp_path / "none.tsv")

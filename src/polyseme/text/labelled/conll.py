@@ -31,6 +31,7 @@ from polyseme.text.labelled.tagged_shapes import (
     json_objects,
     json_sentences,
     refuse_other_shapes,
+    refuse_prose,
 )
 
 _log = logging.getLogger(__name__)
@@ -116,6 +117,8 @@ def read_conll(
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[tag])
         sentences[-1].lines.append(number)
+    if not sentences and not conllu:
+        refuse_prose(path, lines)
     bad.finish(len(sentences), skipped)
     if not sentences:
         raise FormatError(path, f"has no sentences; {EXPECTED}")

@@ -1,7 +1,7 @@
 """Labelled tables as files in the format of a task: Hugging Face datasets, data frames, and folders of saved datasets.
 
 The readers of files check and repair what they read, so a table goes the same way: texts, with marked spans or without, become
-JSON lines with the columns of the table, words and tags become CoNLL columns, questions become SQuAD's JSON. Roles and
+JSON lines with the columns of the table, words and tags JSON lines of these alone, questions become SQuAD's JSON. Roles and
 coreference have no common columns.
 """
 
@@ -17,7 +17,14 @@ from polyseme.base.files import write_text
 from polyseme.text.files.data_tables import Row, is_dataset_folder, is_parquet, is_table, table_rows, to_json_line
 from polyseme.text.labelled.field_names import TAGS, WORDS
 
+TABLE_FOLDER = "polyseme-"
+"""Begins the names of temporary folders for tables."""
 _TABLES = ("classification", "pairs", "choices", "generation")
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether a file was written for a table, in a folder that is there only for the time of a call."""
+    return path.parent.name.startswith(TABLE_FOLDER)
 
 
 def is_dataset(data: object) -> bool:
@@ -42,7 +49,7 @@ def write_dataset(
     if task in _TABLES or marked:
         path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
     elif task == "tagging":
-        path, text = folder / f"{name}.conll", _conll(rows, column, word_column)
+        path, text = folder / f"{name}.jsonl", _tagged(rows, column, word_column)
     elif task == "reading":
         path, text = folder / f"{name}.json", _squad(rows)
     else:
@@ -52,15 +59,14 @@ def write_dataset(
     return path
 
 
-def _conll(rows: list[Row], column: str | None, word_column: str | None) -> str:
+def _tagged(rows: list[Row], column: str | None, word_column: str | None) -> str:
     words, tags = _column(rows[0], WORDS, word_column, "words"), _column(rows[0], TAGS, column, "tags")
     sentences = []
     for number, row in enumerate(rows):
         if len(row[words]) != len(row[tags]):
             raise UsageError(f"row {number} has {len(row[words])} {words} and {len(row[tags])} {tags}; each word needs a tag")
-        pairs = zip(row[words], row[tags], strict=True)
-        sentences.append("".join(f"{'_'.join(str(word).split()) or '_'}\t{tag}\n" for word, tag in pairs))
-    return "\n".join(sentences)
+        sentences.append({WORDS[0]: list(map(str, row[words])), TAGS[0]: list(map(str, row[tags]))})
+    return "".join(f"{to_json_line(sentence)}\n" for sentence in sentences)
 
 
 def _column(row: Row, usual: Iterable[str], given: str | None, what: str) -> str:

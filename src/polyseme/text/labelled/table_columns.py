@@ -14,7 +14,7 @@ import itertools
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -182,6 +182,9 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         candidates = [] if asked.strict else [names[number] for number in content.labels(found, asked)]
         if "label" in missing and not candidates and (single := content.single_class(found)) is not None:
             raise UsageError(_one_class(path, names, single, content, header=header))
+        if "label" in missing and not candidates and content.has_no_label(found, asked):
+            known = found.values() if "text" in asked.given else ()
+            raise UsageError(_no_label(path, cells, known, content, header=header))
         raise UsageError(_unknown(path, line, cells, missing, candidates, header=header))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
@@ -324,6 +327,19 @@ def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Co
     return f"{what}. A classifier needs two labels or more; {advice}"
 
 
+def _no_label(path: str | Path, cells: list[str], given: Collection[int], content: _Content, *, header: bool) -> str:
+    """Return an error: no column can be the label; it says what each has that is not given, and which could be the text."""
+    free = [number for number in range(len(cells)) if number not in given and not content.is_empty(number)]
+    texts = [number for number in content.by_length() if number in free and content.may_be_text(number)]
+    shown = []
+    for number in free[:_MOST_NAMES]:
+        name = repr(cells[number][:_MAX_NAME]) if header else f"column {number} ({cells[number][:20]!r})"
+        could = f" and could be the text ({arg('text', cells[number] if header else number)})" if number in texts[:1] else ""
+        shown.append(f"{name} has {content.kind(number)}{could}")
+    advice = f"add a column of labels, or name the label's column with {arg('label')}; texts without labels are for `predict`"
+    return f"{path} has no column that looks like a label: {', '.join(shown)}. A classifier learns from labels: {advice}"
+
+
 def _unknown(
     path: str | Path, line: int, cells: list[str], missing: Sequence[str], candidates: Sequence[str], *, header: bool
 ) -> str:
@@ -358,7 +374,7 @@ class _Content:
         self.first, self.rows = first, rows
 
     def has_header(self) -> bool:
-        """Whether the first row has names: its cells occur nowhere else in columns of one value, of few, or of numbers."""
+        """Whether the first row has names: its cells occur nowhere else in columns of one or few values, numbers, or dates."""
         if len(self.rows) < _FEWEST or not _may_be_names([cell.strip() for cell in self.first]):
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
@@ -369,6 +385,7 @@ class _Content:
             return False
         named = [number for number, cell in enumerate(self.first) if cell.strip()]
         telling = [n for n in named if others._is_label(n) or others._is_number(n) or (not repeated and self.is_constant(n))]
+        telling += [number for number in named if others._is_date(number) and not _DATE.match(self.first[number].strip())]
         return bool(telling) and all(self.first[number] not in others._column(number) for number in telling)
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
@@ -403,6 +420,25 @@ class _Content:
         if asked.pairs or "second" in found or "label" not in found or not self.has_decimals(found["label"]):
             return False
         return len(self.rows) >= _FEWEST and not all(map(self.has_decimals, self.labels(found, asked)))
+
+    def has_no_label(self, found: Mapping[str, int], asked: Request) -> bool:
+        """Whether each free column has dates, or long values that are nearly all different: no label of single texts."""
+        if asked.pairs or len(self.rows) < _FEWEST:
+            return False
+        free = [number for number in range(len(self.first)) if number not in found.values() and not self.is_empty(number)]
+        return all(self._is_date(number) or self._is_long(number) for number in free)
+
+    def may_be_text(self, number: int) -> bool:
+        """Whether a column has content that is neither dates nor numbers."""
+        return not (self.is_empty(number) or self._is_date(number) or self._is_number(number))
+
+    def kind(self, number: int) -> str:
+        """Return what a column has, where it is no label."""
+        return "dates" if self._is_date(number) else "long values that are nearly all different"
+
+    def by_length(self) -> list[int]:
+        """Return the columns, that with the longest values first."""
+        return sorted(range(len(self.first)), key=self._length, reverse=True)
 
     def has_decimals(self, number: int) -> bool:
         """Whether a column has numbers that are not all whole."""
@@ -459,11 +495,20 @@ class _Content:
         """Whether a column has few values, at least two, each short and most of them repeated."""
         cells = [cell for cell in self._column(number) if cell]
         values = set(cells)
-        if all(_DATE.match(cell) for cell in values):
+        if self._is_date(number):
             return False
         if len(cells) < _FILLED * len(self.rows):
             return False
         return 1 < len(values) <= len(cells) / 2 and max(map(len, values)) <= _MAX_NAME
+
+    def _is_date(self, number: int) -> bool:
+        cells = [cell for cell in self._column(number) if cell]
+        return bool(cells) and all(_DATE.match(cell) for cell in cells)
+
+    def _is_long(self, number: int) -> bool:
+        """Whether most values of a column are longer than names, and nearly all are different."""
+        cells = [cell for cell in self._column(number) if cell]
+        return len(set(cells)) >= _FILLED * len(cells) and self._length(number) > _MAX_NAME / 2
 
     def _is_number(self, number: int) -> bool:
         cells = [cell for cell in self._column(number) if cell]

@@ -23,10 +23,12 @@ from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, is_o
 EXPECTED = "expected a word and a tag per line, separated by a tab or a space, and an empty line between sentences"
 _SHAPES = ('{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}', '{"text": "Ann ran", "entities": [[0, 3, "PER"]]}')
 JSON_EXPECTED = f"expected {' or '.join(_SHAPES)} on each line"
+_NO_TAGS = f"{EXPECTED} (texts without tags are for `predict`)"
 _HEAD = 200  # lines by which a shape is recognised
 _MOST = 0.9  # of them have it
 _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator in "/_"}
 _SENTENCE_END = re.compile(r"\w[.!?。！？]+[\"'”’)]*\s*$")
+_PROSE_WORDS = 6  # on a line of plain text; columns of words with tags are fewer, or all lines have them
 _LONGEST = 20_000  # characters of a word with its tags
 WORD_COLUMNS = {"word", "words", "token", "tokens", "form", "词", "字"}
 """Names of a column of words, in lower case."""
@@ -134,6 +136,18 @@ def _is_prose(lines: Sequence[str]) -> bool:
     return min(widths) > 2 and ends >= _MOST * len(lines) and (len(widths) > 1 or len(lines) == 1)
 
 
+def refuse_prose(path: str | Path, lines: Sequence[Line]) -> None:
+    """Raise an error if lines of which no sentence can be read are plain text: as many words each as they happen to have."""
+    head = [line for _, line in lines[:_HEAD] if line.strip()]
+    widths = [len(cells(line)) for line in head]
+    if len(set(widths)) > 1 and max(widths) >= _PROSE_WORDS and not any("\t" in line for line in head):
+        raise _plain_text(path, f"it begins with {head[0][:30]!r}")
+
+
+def _plain_text(path: str | Path, why: str) -> FormatError:
+    return FormatError(path, f"seems to be plain text ({why}), not labelled data; {_NO_TAGS}")
+
+
 def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
     """Raise an error that says what a file seems to be, if it is CSV or has several words and tags on a line."""
     head = [line for _, line in lines[:_HEAD] if line.strip()]
@@ -141,14 +155,14 @@ def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
         return
     if max(map(len, head)) > _LONGEST:  # seconds for each megabyte, if it were looked at word by word
         longest = next(number for number, line in lines if len(line) > _LONGEST)
-        raise FormatError(path, f"seems to be plain text (line {longest} has more than {_LONGEST:,} characters); {EXPECTED}")
+        raise _plain_text(path, f"line {longest} has more than {_LONGEST:,} characters")
     names = {name.strip(' "').lower() for name in head[0].split(",")}
     rows = [line for line in head if "," in line and (names & WORD_COLUMNS or len(cells(line)) == 1)]
     named = ".csv" in Path(path).suffixes and "\t" not in head[0] and re.search("[,;]", head[0]) is not None
     if named or (len(names) > 1 and len(rows) >= _MOST * len(head)):
         raise FormatError(path, f"seems to be CSV (it begins with {head[0][:30]!r}); {EXPECTED}")
     if _is_prose(head):
-        raise FormatError(path, f"seems to be plain text (it begins with {head[0][:30]!r}); {EXPECTED}")
+        raise _plain_text(path, f"it begins with {head[0][:30]!r}")
     words = [word for line in head for word in cells(line)]
     for separator, joined in _JOINED.items():
         if len(words) > len(head) and sum(bool(joined.fullmatch(word)) for word in words) >= _MOST * len(words):
