@@ -16,6 +16,7 @@ from polyseme.metrics.spans import are_span_tags, spans
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.roles import RoleSentence
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan
+from polyseme.text.splitting.offsets import offsets_if_same
 
 P = TypeVar("P", bound="Prediction")
 
@@ -57,23 +58,36 @@ class TaggedText(TaggedSentence, Prediction):
 
     marks_spans: bool = field(default=False, repr=False, compare=False)
     """Whether the tags of the tagger mark spans, even where this sentence has none."""
+    text: str | None = field(default=None, repr=False, compare=False)
+    """The text as it was given; None for a list of words."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """A word and its tag on each line."""
         return [f"{word}\t{tag}" for word, tag in zip(self.words, self.tags, strict=True)]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
-        """The words and their tags; of a tagger whose tags mark spans also `spans`, with positions of words."""
+        """The words and their tags; of a tagger whose tags mark spans also `spans`, with positions of words.
+
+        Spans of a text, but not of a list of words, have the positions of their characters too.
+        """
         values: dict[str, Any] = {"words": self.words, "tags": self.tags}
         if self.marks_spans or are_span_tags(self.tags):
             found = spans(self.tags)
             values["spans"] = [{"begin": a, "end": b, "label": kind, "text": _text_of(self.words[a:b])} for a, b, kind in found]
+            for value, (begin, end, _) in zip(values["spans"], self.char_spans or (), strict=False):
+                value |= {"text": str(self.text)[begin:end], "start_char": begin, "end_char": end}
         return values
 
     @property
     def spans(self) -> list[tuple[int, int, str]]:
         """The tagged spans: first word, the word behind the last, type; plain tags are spans of one word."""
         return _spans(self.tags)
+
+    @property
+    def char_spans(self) -> list[tuple[int, int, str]] | None:
+        """The tagged spans in `text`: first character, the character behind the last, type; None for a list of words."""
+        offsets = None if self.text is None else offsets_if_same(self.words, self.text)
+        return None if offsets is None else [(offsets[a][0], offsets[b - 1][1], kind) for a, b, kind in self.spans]
 
     def __str__(self) -> str:
         return columns([*zip(self.words, self.tags, strict=True)], indent=0)
