@@ -62,6 +62,24 @@ def test_texts_without_a_word_are_named(run, runs, tmp_path):
     assert run("predict", runs / "tagger", "--input", tmp_path / "a.txt").err == ""
 
 
+def test_texts_without_a_word_are_named_in_python_too_and_once(run, runs, caplog):
+    task = polyseme.load_task(runs / "classifier")
+    found = task.predict(["good", "", ["bad", "one"], [" "]])
+    assert [each.to_json()["text"] for each in found] == ["good", "", "bad one", " "]
+    said = "2 texts without a word (items 1, 3), whose prediction means nothing"
+    assert [record.getMessage() for record in caplog.records] == [said]
+    caplog.clear()
+    list(polyseme.predict(task, ["good", ""]))
+    said = "TEXT: 1 text without a word (line 2), whose prediction means nothing"
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_json_has_the_text_in_python_too(runs):
+    for name in ("pairs", "scorer"):
+        (found,) = polyseme.load_task(runs / name).predict([("a good film", ["a", "film"])])
+        assert found.to_json()["text"] == "a good film\ta film"
+
+
 def test_pairs(run, runs, tmp_path):
     two = run("predict", runs / "pairs", "it rains", "it is wet")
     one = run("predict", runs / "pairs", "it rains\tit is wet")

@@ -19,7 +19,7 @@ FAST = {"epochs": 1, "hidden_size": 8, "min_steps": 1, "device": "cpu"}
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path) -> None:
+def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     frames = pytest.importorskip(library, reason=f"needs {library}")
     frame = add_vectors(frames.DataFrame({"text": SENTENCES}), model=folder)
     np.testing.assert_allclose(np.stack(list(frame["vector"].to_numpy())), model.encode(SENTENCES), atol=1e-6)
@@ -29,6 +29,8 @@ def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path) -> None
     assert polyseme.evaluate(task, data).examples == 20
     found = add_predictions(data, task=tmp_path / "task")["prediction"]
     assert list(found) == [each.label for each in task.predict(ROWS["text"])]
+    add_predictions(frames.DataFrame({"text": ["a cat", " "]}), task=task)
+    assert "1 text without a word (item 1), whose prediction means nothing" in caplog.text
     assert list(polyseme.Corpus(data)) == [text.split() for text in ROWS["text"]]
     with pytest.raises(UsageError, match="no column"):
         add_vectors(data, "texts", model=folder)

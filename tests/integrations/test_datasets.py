@@ -42,7 +42,7 @@ def test_labels_have_names_in_memory_and_in_folders(tmp_path: Path) -> None:
     assert next(table_rows(TAGGED.select([1])))["tokens"] == ["a", "cat"]
 
 
-def test_classification(folder: Path, tmp_path: Path) -> None:
+def test_classification(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     TEXTS.save_to_disk(tmp_path / "saved")
     task = polyseme.train("classification", TEXTS, dev=tmp_path / "saved", out=tmp_path / "task", encoder=folder, **FAST)
     assert sorted(task.labels) == ["banks", "cats"]
@@ -52,6 +52,10 @@ def test_classification(folder: Path, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     named = add_predictions(TEXTS, task=tmp_path / "task")
     assert set(named["prediction"]) <= {"cats", "banks"}
+    add_predictions(Dataset.from_dict({"text": ["a cat", "", "a"]}), task=tmp_path / "task", batch_size=1)
+    assert [each.getMessage() for each in caplog.records if "without a word" in each.getMessage()] == [
+        "1 text without a word (row 1), whose prediction means nothing"
+    ]
 
 
 def test_tagging(folder: Path, tmp_path: Path) -> None:

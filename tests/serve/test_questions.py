@@ -99,6 +99,8 @@ def test_predictions(service: TestClient, models: ServedModels, name: str) -> No
     answer = ask(service, f"predict/{name}", input=lines)
     expected = [each.to_json() for each in polyseme.predict(models.task(name), iter(lines))]
     assert [{key: value for key, value in each.items() if key != "index"} for each in answer["data"]] == plain(expected)
+    task = models.task(name)
+    assert [each.to_json() for each in task.predict([task.parse_line(line, "") for line in lines])] == expected
 
 
 @pytest.mark.parametrize(

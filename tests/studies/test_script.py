@@ -113,6 +113,19 @@ def test_a_tagger_of_characters_predicts_characters(tmp_path):
     assert len(tagger.predict(["他在北京。"])[0].words) == 5
 
 
+@pytest.mark.parametrize(("name", "splitter"), [(list("QQ9"), "each-character"), (["QQ9"], "characters")])
+def test_new_texts_of_a_tagger_have_latin_letters_split_as_in_its_data(tmp_path, caplog, name, splitter):
+    words = ["他", "在", *name, "工", "作"]
+    sentence = "".join(f"{word} {'O' if word in '他在工作' else 'I-ORG' if word in name[1:] else 'B-ORG'}\n" for word in words)
+    (tmp_path / "train.bio").write_text((sentence + "\n") * 12)
+    with caplog.at_level("INFO"):
+        polyseme.train("ner", tmp_path / "train.bio", out=tmp_path / "run", encoder="none", **TINY)
+    assert f"--splitter {splitter}" in caplog.text or f"splitter='{splitter}'" in caplog.text
+    tagger = polyseme.load_task(tmp_path / "run")
+    assert tagger.predict(["他 在QQ9工作"])[0].words == words
+    assert f"{splitter}\n" in str(polyseme.info(tmp_path / "run"))
+
+
 def test_new_texts_of_a_tagger_of_words_are_split_into_words(tmp_path):
     """Also where the encoder has no splitter for Chinese, as published ones."""
     path, words = tmp_path / "train.bio", ["他", "在", "北京", "工作", "。"]

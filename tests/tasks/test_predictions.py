@@ -77,6 +77,22 @@ def test_tabs_and_line_ends_in_a_label_are_escaped():
     assert LabelPrediction("a\tb\r\nc", 0.5, {}).to_lines("in") == ["a\\tb\\r\\nc\t0.5000\tin"]
 
 
+def test_spans_of_a_text_have_offsets_of_characters():
+    given = "他 在 Google中国 工作"
+    tagged = TaggedText(["他", "在", "Google", "中国", "工作"], ["O", "O", "B-ORG", "I-ORG", "O"], text=given)
+    found = {"begin": 2, "end": 4, "label": "ORG", "text": "Google中国", "start_char": 4, "end_char": 12}
+    assert tagged.to_json()["spans"] == [found] and tagged.char_spans == [(4, 12, "ORG")]
+    quoted = TaggedText(["“", "New", "York", "”"], ["O", "B-LOC", "I-LOC", "O"], text=" “New\u00a0 York” ")
+    assert quoted.to_json()["spans"][0] == {**{"begin": 1, "end": 3, "label": "LOC"}, **_place("New\u00a0 York", 2)}
+    assert TAGGED.char_spans is None and TaggedText(["a"], ["NOUN"], text=" a").char_spans == [(1, 2, "NOUN")]
+    changed = TaggedText(["b"], ["B-LOC"], text="a")  # by a splitter of the caller's
+    assert changed.char_spans is None and "start_char" not in changed.to_json()["spans"][0]
+
+
+def _place(text: str, begin: int) -> dict[str, object]:
+    return {"text": text, "start_char": begin, "end_char": begin + len(text)}
+
+
 def test_the_json_of_tags_has_their_spans():
     found = [
         {"begin": 0, "end": 1, "label": "PER", "text": "<Ann>"},

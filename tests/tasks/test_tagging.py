@@ -53,6 +53,13 @@ def test_it_learns_and_answers(tagger: Tagging) -> None:
     assert tagger.predict([[], ["Rome"]])[0] == TaggedText([], [])
 
 
+def test_spans_have_their_offsets_in_a_text_but_not_in_a_list_of_words(tagger: Tagging) -> None:
+    text = "In  Oslo\tLena slept"
+    in_text, in_words = (each.to_json()["spans"] for each in tagger.predict([text, text.split()]))
+    assert [(each["text"], each["start_char"], each["end_char"]) for each in in_text] == [("Oslo", 4, 8), ("Lena", 9, 13)]
+    assert in_words == [{key: each[key] for key in ("begin", "end", "label", "text")} for each in in_text]
+
+
 def test_tags_are_always_legal(tagger: Tagging) -> None:
     strange = [["Smith"] * 7, ["Rome", "Anna", "saw", "Smith"], ["zzz", "."]]
     for tagged in tagger.predict(strange):

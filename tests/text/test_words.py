@@ -23,7 +23,7 @@ def inked(text: str) -> str:
     return "".join(letter for letter in text if not letter.isspace() and letter not in INVISIBLE)
 
 
-@pytest.mark.parametrize("name", ["whitespace", "english", "characters"])
+@pytest.mark.parametrize("name", ["whitespace", "english", "characters", "each-character"])
 @settings(deadline=None, max_examples=100)
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
@@ -113,7 +113,7 @@ def test_chinese_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_names_get_a_hint() -> None:
     with pytest.raises(UsageError, match=r"'englsh' \(did you mean 'english'\?\)"):
         get_splitter("englsh")
-    with pytest.raises(UsageError, match="known: characters, chinese, english, unigram, whitespace"):
+    with pytest.raises(UsageError, match="known: characters, chinese, each-character, english, unigram, whitespace"):
         NamedSplitter("zzz")
 
 

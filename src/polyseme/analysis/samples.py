@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 Language = Literal["en", "zh"]
 _HEAD = ["word", "sense", "sentence"]
-_SPLITTERS: dict[str, Language] = {"english": "en", "chinese": "zh", "characters": "zh", "unigram": "zh"}
+_SPLITTERS: dict[str, Language] = {
+    "english": "en",
+    "chinese": "zh",
+    "characters": "zh",
+    "each-character": "zh",
+    "unigram": "zh",
+}
 
 
 @dataclass(frozen=True)

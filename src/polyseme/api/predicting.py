@@ -15,7 +15,7 @@ from polyseme.api.tasks import TaskFolder, loaded_task
 from polyseme.base.config import Setting
 from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
-from polyseme.text.empty_texts import about_empty, has_text
+from polyseme.text.empty_texts import PREDICTION, about_empty, caller_names_empty_texts, has_text
 from polyseme.text.files.lines import FileLines, TableLines, TextLines, not_plain_text
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
         read += len(some)
         inputs = [each for _, each in waiting]
         final = task.num_final(inputs) if some else len(inputs)
-        predictions = task.predict(inputs[:final]) if final else []
+        with caller_names_empty_texts():
+            predictions = task.predict(inputs[:final]) if final else []
         for (line, _), prediction in zip(waiting[:final], predictions, strict=True):
             yield LinePrediction(task, line, prediction, first=done == 0)
             done += 1
@@ -114,7 +115,7 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
     if not read:
         _log.warning("%s: no lines, so nothing is predicted", name)
     if empty:
-        _log.warning("%s: %s", name, about_empty(empty, "whose prediction means nothing"))
+        _log.warning("%s: %s", name, about_empty(empty, PREDICTION))
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:

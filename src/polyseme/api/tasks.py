@@ -82,7 +82,7 @@ TaskSplitter = Annotated[
     SplitterName | None,
     Setting(
         help="How to split raw text into words, in prediction too.",
-        default_text="as the first encoder does; english without one; characters if the data is Chinese by characters",
+        default_text="as the first encoder does; english without one; characters or each-character for Chinese by characters",
         group="Text",
     ),
 ]

@@ -43,7 +43,7 @@ from polyseme.text.words import Splitter, get_splitter, splitter_names
 _LOG10 = float(np.log(10))
 _DATA, _END = b"\\data\\", b"\\end\\"
 _HEAD = re.compile(rb"(?:\A|\n)[ \t]*\\data\\[ \t\r]*\n\s*ngram[ \t]")
-_SPLITTER = re.compile(rb"# polyseme splitter: ([a-z]{1,20})")
+_SPLITTER = re.compile(rb"# polyseme splitter: ([a-z-]{1,20})")
 _COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,15})")
 _SECTION = re.compile(rb"\\(\d{1,2})-grams:")
 _SPECIAL_TOKENS = {"begin": ("<s>", "<S>"), "end": ("</s>", "</S>"), "unknown": ("<unk>", "<UNK>")}

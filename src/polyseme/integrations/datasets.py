@@ -25,6 +25,7 @@ from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.layer_choice import LayerChoice
 from polyseme.integrations.model_reference import AnyModel, ModelReference, one_thread_after_fork
 from polyseme.tasks.base import Task
+from polyseme.text.empty_texts import caller_names_empty_texts, warn_of_empty
 
 try:
     from datasets import Dataset
@@ -63,10 +64,14 @@ class _Predictions:
     column: str
     out: str
 
-    def __call__(self, batch: dict[str, list[Any]]) -> dict[str, Any]:
+    def __call__(self, batch: dict[str, list[Any]], rows: list[int]) -> dict[str, Any]:
         one_thread_after_fork()
         task = _tasks.setdefault(self.task, load_task(self.task)) if self.task not in _tasks else _tasks[self.task]
-        predictions = [each.to_json() for each in task.predict(batch[self.column])]
+        texts = batch[self.column]
+        with caller_names_empty_texts():
+            predictions = [each.to_json() for each in task.predict(texts)]
+        if not task.multi_line:
+            warn_of_empty(texts, rows, "row")
         key = next(name for name in ("label", "tags", "score", "answer") if name in predictions[0])
         return {self.out: [each[key] for each in predictions]}
 
@@ -99,7 +104,7 @@ def add_predictions(
     if not isinstance(task, str | Path):
         raise UsageError(f"task is {task!r}; expected the folder of a trained task, which other processes can open too")
     function = _Predictions(str(Path(task).expanduser().resolve()), column, out)
-    return dataset.map(function, batched=True, **{"batch_size": 256, "desc": "predicting", **kwargs})
+    return dataset.map(function, batched=True, with_indices=True, **{"batch_size": 256, "desc": "predicting", **kwargs})
 
 
 def _check(dataset: Any, column: str) -> None:

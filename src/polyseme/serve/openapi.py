@@ -163,9 +163,21 @@ class SimilarResponse(Warned):
     similar: list[SimilarWord]
 
 
+class PredictedSpan(BaseModel):
+    """A span that a tagger found."""
+
+    begin: int = Field(description="Its first word.")
+    end: int = Field(description="The word behind its last.")
+    label: str
+    text: str = Field(description="As it stands in the text.")
+    start_char: int = Field(description="Its first character in the text.")
+    end_char: int = Field(description="The character behind its last.")
+
+
 class Prediction(BaseModel):
     model_config = ConfigDict(extra="allow")
     index: int
+    spans: list[PredictedSpan] | None = Field(None, description="Of a tagger whose tags mark spans; missing for other tasks.")
 
 
 class PredictResponse(Warned):

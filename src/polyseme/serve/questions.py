@@ -24,6 +24,7 @@ from polyseme.serve.requests import (
 from polyseme.serve.responses import JsonResponse, while_connected
 from polyseme.serve.script_check import task_warned, warned
 from polyseme.serve.service import Service
+from polyseme.text.empty_texts import caller_names_empty_texts
 
 
 async def neighbours(service: Service, request: Request, body: NeighboursRequest) -> Response:
@@ -141,5 +142,6 @@ def _predictions(task: Any, groups: list[list[tuple[str, Any]]]) -> list[list[di
     if len(groups) > 1 and getattr(task.config, "document_context", False):
         return [each for group in groups for each in _predictions(task, [group])]
     pairs = [pair for group in groups for pair in group]
-    found = iter(task.predict([given for _, given in pairs]))
+    with caller_names_empty_texts():  # in the answer
+        found = iter(task.predict([given for _, given in pairs]))
     return [[task.prediction_json(line, next(found)) for line, _ in group] for group in groups]

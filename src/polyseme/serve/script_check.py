@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyseme.encoders.script_check import refusal, sample, task_warnings, warnings
 from polyseme.serve.models import ServedModel
-from polyseme.text.empty_texts import about_empty, has_text
+from polyseme.text.empty_texts import PREDICTION, about_empty, has_text
 from polyseme.text.script import ScriptProfile
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def warned(model: ServedModel, texts: Sequence[str | list[str]], *, empty: str |
 
 def task_warned(task: Task, texts: Sequence[str]) -> dict[str, str]:
     """Return `{"warning": ...}` for the predictions of a task; nothing if its encoders read the script of the texts."""
-    empty = None if task.multi_line else "whose prediction means nothing"
+    empty = None if task.multi_line else PREDICTION
     return _told([*_about_script_of_task(task, texts), *_about_empty(texts, empty)])
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from starlette.requests import Request
 
-from polyseme.base.errors import PolysemeError
 from polyseme.encoders.static_vectors import vocabulary_words
 from polyseme.nn.threads import intra_op_threads
 from polyseme.serve.batching import Batcher, Item, Operation
@@ -25,7 +24,7 @@ from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModel, ServedModels
 from polyseme.serve.read_sentences import ReadSentences
 from polyseme.serve.responses import while_connected
-from polyseme.text.splitting.offsets import CharSpan, word_offsets
+from polyseme.text.splitting.offsets import CharSpan, offsets_if_same
 from polyseme.text.word_vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -231,9 +230,4 @@ def _split(model: ServedModel, texts: Sequence[str | list[str]]) -> list[SplitTe
 
 def _split_one(model: ServedModel, text: str | list[str]) -> SplitText:
     words = model.encoder.words(text)
-    if not isinstance(text, str):
-        return SplitText(words, None)
-    try:
-        return SplitText(words, word_offsets(words, text))
-    except PolysemeError:  # signs that the splitter has changed
-        return SplitText(words, None)
+    return SplitText(words, offsets_if_same(words, text) if isinstance(text, str) else None)

@@ -1,9 +1,10 @@
 """Encoder, splitter and word features that fit the script of labelled data, where the user chose none.
 
 Data that is mostly Chinese gets the Chinese model and its splitter instead of the English ones; data by single characters, as
-Chinese names are tagged, gets the splitter `characters` for prediction, and encoders of words read the words that contain the
-characters (`polyseme.encoders.word_features`). Data in a script that neither model has read, such as Cyrillic, gets no
-frozen encoder: English vectors of such words say little. What the user chose stays; English for Chinese data is refused.
+Chinese names are tagged, gets the splitter `characters` for prediction (`each-character` if Latin letters and digits are single
+tokens too), and encoders of words read the words that contain the characters (`polyseme.encoders.word_features`). Data in a
+script that neither model has read, such as Cyrillic, gets no frozen encoder: English vectors of such words say little. What the
+user chose stays; English for Chinese data is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from polyseme.encoders.folder import chinese_splitter
 from polyseme.studies.config import NONE
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
-from polyseme.text.script import ScriptProfile, are_single_characters
+from polyseme.text.script import ScriptProfile, are_single_characters, cuts_letters
 from polyseme.text.words import Splitter, get_splitter
 
 Notify = Callable[[str], None]
@@ -51,6 +52,8 @@ class DataScript:
     """Whether it has texts that are still to be split into words."""
     single_characters: bool
     """Whether its words are given, and are single Chinese characters."""
+    cuts_letters: bool = False
+    """Whether Latin letters and digits are single tokens, too."""
     mixed: tuple[int, int] | None = None
     """Of Chinese texts of which some are split into words and some are not: how many are not, and of how many."""
 
@@ -65,7 +68,8 @@ class DataScript:
         lines: Iterator[str] = itertools.chain(splitter.texts, map(" ".join, given))
         profile, raw = ScriptProfile.of_lines(lines), bool(splitter.texts)
         mixed = _mixed(splitter.texts) if profile.is_chinese and profile.is_split else None
-        return cls(profile, raw, not raw and are_single_characters(given), mixed)
+        single = not raw and are_single_characters(given)
+        return cls(profile, raw, single, single and cuts_letters(given), mixed)
 
     def default_encoder(self, config: TaskConfig, notify: Notify) -> str:
         """The name of the encoder where none is given."""
@@ -103,8 +107,10 @@ class DataScript:
         if given is not None:
             return given
         if self.single_characters:
-            notify(f"the data is split into single characters, and so are new texts: {arg('splitter', 'characters')}")
-            return get_splitter("characters")
+            name = "each-character" if self.cuts_letters else "characters"
+            what = "single characters, Latin letters and digits too" if self.cuts_letters else "single characters"
+            notify(f"the data is split into {what}, and so are new texts: {arg('splitter', name)}")
+            return get_splitter(name)
         if self.mixed is not None:
             unsplit, texts = self.mixed
             what = f"{unsplit:,} of {texts:,} Chinese texts have no spaces between words, and the others have"

@@ -27,7 +27,7 @@ from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features
 from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceLayout, SequenceTask, SequenceVectors
-from polyseme.tasks.predictions import ChoicePrediction, Predictions
+from polyseme.tasks.predictions import ChoicePrediction, Predictions, with_lines
 from polyseme.tasks.splits import same_text
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
@@ -156,11 +156,11 @@ class Choices(SequenceTask):
                 raise UsageError(f"expected a question and its choices, such as ('Who sat?', ['cat', 'mat']); got {each!r}")
             question, choices = as_text(each[0]), tuple(as_text(choice) for choice in each[1])
             examples.append(ChoiceQuestion(question, choices, context=as_text(each[2]) if len(each) == 3 else None))
-        return Predictions(self.predict_data(self.data(examples)))
+        return with_lines(self.predict_data(self.data(examples)), [_line(each) for each in examples])
 
     def example_json(self, example: ChoiceQuestion, output: ChoicePrediction, path: str | Path) -> dict[str, Any]:
         gold = {"where": location(path, example.where), "gold": joined(example.choices[_gold([example])[0]])}
-        return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.choices))))}
+        return {**gold, **output.to_json(_line(example))}
 
     # ---- lines of `polyseme predict`
 
@@ -202,3 +202,8 @@ def _gold(examples: Sequence[ChoiceQuestion]) -> list[int]:
             f"{len(examples) - len(found)} of {len(examples)} questions have no answer; training and scores need all"
         )
     return found
+
+
+def _line(question: ChoiceQuestion) -> str:
+    """The texts as a line of `polyseme predict`."""
+    return "\t".join(map(joined, (question.question, *question.choices)))

@@ -46,7 +46,7 @@ from polyseme.tasks.labels import (
     right_counts,
 )
 from polyseme.tasks.linear_head import LinearHead, SequenceLayout
-from polyseme.tasks.predictions import LabelPrediction, Predictions
+from polyseme.tasks.predictions import LabelPrediction, Predictions, with_lines
 from polyseme.tasks.splits import same_text
 from polyseme.tasks.wide import Texts
 from polyseme.tasks.wide_task import WideTargets, WideTask
@@ -219,7 +219,8 @@ class Classification(WideTask):
 
     def predict(self, texts: Sequence[Sentence]) -> Predictions[LabelPrediction]:
         """Predict the label of each text, with the probabilities of all labels; a string is split into words."""
-        return Predictions(self.predict_data(self.data([LabelledText(as_text(text)) for text in check_texts(texts)])))
+        examples = [LabelledText(as_text(text)) for text in check_texts(texts)]
+        return with_lines(self.predict_data(self.data(examples)), [joined(each.text) for each in examples])
 
     def example_json(self, example: LabelledText, output: LabelPrediction, path: str | Path) -> dict[str, Any]:
         gold = {"where": location(path, example.where), "gold": example.label}

@@ -39,7 +39,7 @@ from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.generation_config import STRATEGY_OPTIONS, DecodingConfig, GenerationConfig, TargetSplitter
-from polyseme.tasks.predictions import GeneratedText, Predictions
+from polyseme.tasks.predictions import GeneratedText, Predictions, with_lines
 from polyseme.tasks.splits import same_text
 from polyseme.text.labelled.parallel import TextPair, read_parallel
 from polyseme.text.splitting.characters import CJK, unspaced_letter
@@ -320,10 +320,10 @@ class Generation(Task):
 
         >>> task.predict(["A dog runs ."], decoding=DecodingConfig(strategy="sample", top_p=0.9))   # doctest: +SKIP
         """
-        data = self.data([TextPair(as_text(text)) for text in check_texts(texts)])
+        examples = [TextPair(as_text(text)) for text in check_texts(texts)]
         default, self.decoding = self.decoding, decoding or self.decoding
         try:
-            return Predictions(self.predict_data(data))
+            return with_lines(self.predict_data(self.data(examples)), [joined(each.source) for each in examples])
         finally:
             self.decoding = default
 

@@ -47,7 +47,7 @@ from polyseme.tasks.labels import (
 )
 from polyseme.tasks.linear_head import LinearHead, SequenceLayout
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.predictions import LabelPrediction, Predictions, ScorePrediction
+from polyseme.tasks.predictions import LabelPrediction, Predictions, ScorePrediction, with_lines
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.splits import quantiles, same_text
 from polyseme.tasks.wide import Texts
@@ -296,12 +296,11 @@ class Pairs(WideTask, SentencePairTask):
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
             examples.append(LabelledPair(as_text(pair[0]), as_text(pair[1])))
-        return Predictions(self.predict_data(self.data(examples)))
+        return with_lines(self.predict_data(self.data(examples)), [_line(each) for each in examples])
 
     def example_json(self, example: LabelledPair, output: PairPrediction, path: str | Path) -> dict[str, Any]:
         gold = float(str(example.label)) if isinstance(output, ScorePrediction) else example.label
-        text = f"{joined(example.first)}\t{joined(example.second)}"
-        return {"where": location(path, example.where), "gold": gold, **output.to_json(text)}
+        return {"where": location(path, example.where), "gold": gold, **output.to_json(_line(example))}
 
     # ---- error analysis
 
@@ -384,3 +383,8 @@ def _numbers(labels: Sequence[str | None]) -> list[float]:
             raise UsageError(f"the label {label!r} is not a number, which {arg('goal', 'score')} needs: {hint}")
         numbers.append(number)
     return numbers
+
+
+def _line(pair: LabelledPair) -> str:
+    """The texts as a line of `polyseme predict`."""
+    return "\t".join(map(joined, (pair.first, pair.second)))

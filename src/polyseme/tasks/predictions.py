@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from polyseme.base.display import bar, columns, html_bars, html_spans, html_table
 from polyseme.metrics.spans import are_span_tags, spans
+from polyseme.text.empty_texts import warn_of_empty
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.roles import RoleSentence
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan
+from polyseme.text.splitting.offsets import offsets_if_same
 
 P = TypeVar("P", bound="Prediction")
 
@@ -51,29 +53,48 @@ class Predictions(list[P]):
         return "".join(each._repr_html_() for each in self)
 
 
+def with_lines(outputs: Sequence[Any], lines: Sequence[str]) -> Predictions[Any]:
+    """Return predictions that know their inputs, as lines of `polyseme predict`; warn of those without a word."""
+    warn_of_empty(lines)
+    return Predictions(replace(output, line=line) for output, line in zip(outputs, lines, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class TaggedText(TaggedSentence, Prediction):
     """A sentence and its predicted tags."""
 
     marks_spans: bool = field(default=False, repr=False, compare=False)
     """Whether the tags of the tagger mark spans, even where this sentence has none."""
+    text: str | None = field(default=None, repr=False, compare=False)
+    """The text as it was given; None for a list of words."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """A word and its tag on each line."""
         return [f"{word}\t{tag}" for word, tag in zip(self.words, self.tags, strict=True)]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
-        """The words and their tags; of a tagger whose tags mark spans also `spans`, with positions of words."""
+        """The words and their tags; of a tagger whose tags mark spans also `spans`, with positions of words.
+
+        Spans of a text, but not of a list of words, have the positions of their characters too.
+        """
         values: dict[str, Any] = {"words": self.words, "tags": self.tags}
         if self.marks_spans or are_span_tags(self.tags):
             found = spans(self.tags)
             values["spans"] = [{"begin": a, "end": b, "label": kind, "text": _text_of(self.words[a:b])} for a, b, kind in found]
+            for value, (begin, end, _) in zip(values["spans"], self.char_spans or (), strict=False):
+                value |= {"text": str(self.text)[begin:end], "start_char": begin, "end_char": end}
         return values
 
     @property
     def spans(self) -> list[tuple[int, int, str]]:
         """The tagged spans: first word, the word behind the last, type; plain tags are spans of one word."""
         return _spans(self.tags)
+
+    @property
+    def char_spans(self) -> list[tuple[int, int, str]] | None:
+        """The tagged spans in `text`: first character, the character behind the last, type; None for a list of words."""
+        offsets = None if self.text is None else offsets_if_same(self.words, self.text)
+        return None if offsets is None else [(offsets[a][0], offsets[b - 1][1], kind) for a, b, kind in self.spans]
 
     def __str__(self) -> str:
         return columns([*zip(self.words, self.tags, strict=True)], indent=0)
@@ -109,6 +130,8 @@ class LabelPrediction(Prediction):
     label: str
     probability: float
     probabilities: dict[str, float]
+    line: str = field(default="", repr=False, compare=False)
+    """The input, as a line of `polyseme predict`."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """The label, with tabs and line ends escaped, its probability and the input."""
@@ -117,7 +140,7 @@ class LabelPrediction(Prediction):
 
     def to_json(self, line: str = "") -> dict[str, Any]:
         values = {"label": self.label, "probability": self.probability, "probabilities": self.probabilities}
-        return {"text": line, **values}
+        return {"text": line or self.line, **values}
 
     def __str__(self) -> str:
         return _bars(self.probabilities or {self.label: self.probability})
@@ -131,13 +154,15 @@ class ScorePrediction(Prediction):
     """A number, in the range of the training data's."""
 
     score: float
+    line: str = field(default="", repr=False, compare=False)
+    """The input, as a line of `polyseme predict`."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """The score and the input."""
         return [f"{self.score:.4f}\t{line}"]
 
     def to_json(self, line: str = "") -> dict[str, Any]:
-        return {"text": line, "score": self.score}
+        return {"text": line or self.line, "score": self.score}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +175,8 @@ class ChoicePrediction(Prediction):
     probability: float
     probabilities: list[float]
     choices: list[str] = field(default_factory=list, repr=False, compare=False)
+    line: str = field(default="", repr=False, compare=False)
+    """The input, as a line of `polyseme predict`."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """The choice, its probability and the input."""
@@ -157,7 +184,7 @@ class ChoicePrediction(Prediction):
 
     def to_json(self, line: str = "") -> dict[str, Any]:
         values = {"answer": self.text, "place": self.index, "probability": self.probability}
-        return {"text": line, **values, "probabilities": self.probabilities}
+        return {"text": line or self.line, **values, "probabilities": self.probabilities}
 
     def __str__(self) -> str:
         return _bars(self._named())
@@ -184,6 +211,8 @@ class Answer(Prediction):
     """The probability of its start times that of its end, among all words of all paragraphs."""
     paragraph: str = field(default="", repr=False, compare=False)
     """The paragraph of the answer."""
+    line: str = field(default="", repr=False, compare=False)
+    """The input, as a line of `polyseme predict`."""
 
     @property
     def label(self) -> str:
@@ -196,7 +225,7 @@ class Answer(Prediction):
 
     def to_json(self, line: str = "") -> dict[str, Any]:
         place = None if self.span is None else [self.span.begin, self.span.end]
-        return {"text": line, "answer": self.text, "place": place, "score": self.score}
+        return {"text": line or self.line, "answer": self.text, "place": place, "score": self.score}
 
     def _repr_html_(self) -> str:
         if self.span is None:
@@ -280,6 +309,8 @@ class GeneratedText(Prediction):
     found fewer texts than asked for, and this empty one fills the place."""
     others: list[GeneratedText] = field(default_factory=list)
     """Further texts, where several were asked for: the next best, or the next samples."""
+    line: str = field(default="", repr=False, compare=False)
+    """The input, as a line of `polyseme predict`."""
 
     def to_lines(self, line: str = "") -> list[str]:
         """The text, and the other ones, a line each."""
@@ -287,7 +318,7 @@ class GeneratedText(Prediction):
 
     def to_json(self, line: str = "") -> dict[str, Any]:
         others = {"others": [{"answer": each.text, "score": each.finite_score} for each in self.others]} if self.others else {}
-        return {"text": line, "answer": self.text, "score": self.finite_score, **others}
+        return {"text": line or self.line, "answer": self.text, "score": self.finite_score, **others}
 
     @property
     def finite_score(self) -> float | None:

@@ -37,7 +37,7 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.predictions import Answer, Predictions
+from polyseme.tasks.predictions import Answer, Predictions, with_lines
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.reading_data import (
     Paragraph,
@@ -285,7 +285,7 @@ class Reading(SentencePairTask):
             several = [given] if isinstance(given, str) else as_words(given)
             paragraphs = tuple(as_text(text) for text in several)
             examples.append(ReadingQuestion(as_text(question), paragraphs))
-        return Predictions(self.predict_data(self.data(examples)))
+        return with_lines(self.predict_data(self.data(examples)), [_line(each) for each in examples])
 
     def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
         """Return a question, and a list of one paragraph."""
@@ -294,7 +294,7 @@ class Reading(SentencePairTask):
 
     def example_json(self, example: ReadingQuestion, output: Answer, path: str | Path) -> dict[str, Any]:
         gold = {"where": _location(example, path), "gold": list(_gold([example])[0])}
-        return {**gold, **output.to_json("\t".join(map(joined, (example.question, *example.paragraphs))))}
+        return {**gold, **output.to_json(_line(example))}
 
     # ---- error analysis
 
@@ -383,3 +383,8 @@ def _log_total(scores: AnswerScores, counts: Sequence[int]) -> Tensor:
         return shared_log_total(scores.start, counts) + shared_log_total(scores.end, counts)
     spans = scores.start.logsumexp(1) + scores.end.logsumexp(1)
     return torch.logaddexp(shared_log_total(spans, counts), shared_log_total(scores.none, counts))
+
+
+def _line(question: ReadingQuestion) -> str:
+    """The texts as a line of `polyseme predict`."""
+    return "\t".join(map(joined, (question.question, *question.paragraphs)))

@@ -276,8 +276,10 @@ class Tagging(Task):
         texts = self._untagged(sentences)
         outputs = self.predict_data(self.data(texts))
         marks_spans = self.scheme != "plain"
+        given = [sentence if isinstance(sentence, str) else None for sentence in sentences]
         return Predictions(
-            TaggedText(text.words, tags, marks_spans=marks_spans) for text, tags in zip(texts, outputs, strict=True)
+            TaggedText(sentence.words, tags, marks_spans=marks_spans, text=text)
+            for sentence, tags, text in zip(texts, outputs, given, strict=True)
         )
 
     def _untagged(self, sentences: Sequence[Sentence]) -> list[TaggedSentence]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from polyseme.text.files.sources import Source, TextPaths
     from polyseme.text.words import Splitter
 
-SplitterName = Literal["english", "chinese", "characters", "whitespace", "unigram"]
+SplitterName = Literal["english", "chinese", "characters", "each-character", "whitespace", "unigram"]
 SentencesName = Literal["english", "chinese", "lines"]
 
 

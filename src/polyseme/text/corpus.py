@@ -36,6 +36,7 @@ DEFAULT_SENTENCES = {
     "english": "english",
     "chinese": "chinese",
     "characters": "chinese",
+    "each-character": "chinese",
     "unigram": "chinese",
     "whitespace": "lines",
 }

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from polyseme.base.display import count
 
+PREDICTION = "whose prediction means nothing"
 _SHOWN = 5  # numbers that are named
+_caller_names_them: ContextVar[bool] = ContextVar("caller_names_empty_texts", default=False)
+_log = logging.getLogger(__name__)
 
 
 def has_text(text: str | Sequence[str]) -> bool:
@@ -23,3 +29,20 @@ def about_empty(numbers: Sequence[int], what: str, noun: str = "line") -> str:
     more = [f"{len(numbers) - _SHOWN} more"] if len(numbers) > _SHOWN else []
     named = f"{noun if len(numbers) == 1 else f'{noun}s'} {', '.join([*map(str, numbers[:_SHOWN]), *more])}"
     return f"{count(len(numbers), 'text')} without a word ({named}), {what}"
+
+
+@contextmanager
+def caller_names_empty_texts() -> Iterator[None]:
+    """Inside, `warn_of_empty` is silent: the caller knows better numbers, such as lines of a file."""
+    before = _caller_names_them.set(True)
+    try:
+        yield
+    finally:
+        _caller_names_them.reset(before)
+
+
+def warn_of_empty(texts: Sequence[str | Sequence[str]], numbers: Iterable[int] | None = None, noun: str = "item") -> None:
+    """Warn of texts without a word, whose predictions mean nothing, by their numbers: from 0 by default."""
+    empty = [number for text, number in zip(texts, numbers or range(len(texts)), strict=True) if not has_text(text)]
+    if empty and not _caller_names_them.get():
+        _log.warning("%s", about_empty(empty, PREDICTION, noun))

@@ -14,13 +14,15 @@ A detector of languages (fastText, CLD3) was not chosen: it would be a model to 
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyseme.base.errors import arg
 from polyseme.text.files.sources import Source
+from polyseme.text.splitting.characters import CJK
 
 MOSTLY = 0.5
 """Of the letters, for a text to be mostly of one script."""
@@ -56,6 +58,7 @@ _PATTERNS = {name: re.compile(f"[{ranges}]+") for name, ranges in _SCRIPTS.items
 _HAN = _SCRIPTS["Han"]
 _TOGETHER = re.compile(f"(?<=[{_HAN}])(?=[{_HAN}])")
 _APART = re.compile(f"(?<=[{_HAN}])[ \t\u3000]+(?=[{_HAN}])")
+_LETTER_OR_DIGIT = re.compile(rf"[^\W_{CJK}]")
 _OTHER_LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -187,3 +190,18 @@ def are_single_characters(sentences: Iterable[Iterable[str]]) -> bool:
     """
     tokens = [word for words in sentences for word in words if _PATTERNS["Han"].search(word)]
     return len(tokens) >= _FEW and sum(len(token) == 1 for token in tokens) >= _SINGLE * len(tokens)
+
+
+def cuts_letters(sentences: Iterable[Sequence[str]]) -> bool:
+    """Whether single letters or digits that are not Chinese stand next to each other, and no token has several.
+
+    >>> cuts_letters([["用", "Q", "Q", "聊"]]), cuts_letters([["用", "QQ", "聊", "3", "天"]]), cuts_letters([["3", "天"]])
+    (True, False, False)
+    """
+    adjacent = False
+    for words in sentences:
+        counts = [len(_LETTER_OR_DIGIT.findall(word)) for word in words]
+        if max(counts, default=0) > 1:
+            return False
+        adjacent = adjacent or any(map(operator.and_, counts, counts[1:]))
+    return adjacent

@@ -6,6 +6,7 @@ A model must see words split as in training, so a splitter has a name that is st
 - `english`: Penn Treebank tokens, by our own rules (`polyseme.text.splitting.english`).
 - `chinese`: dictionary words, by rjieba (extra `zh`).
 - `characters`: each Chinese, Japanese or Korean character is a word (`polyseme.text.splitting.characters`).
+- `each-character`: the same, and each Latin letter and digit is a word too.
 - `unigram`: the most probable words of a word list that is stored with the model (`polyseme.text.splitting.unigram`).
 
 No splitter drops anything but white space: the words joined are the text without it. All but `whitespace` also drop
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from polyseme.base.errors import MissingExtraError, UsageError, arg, nearest
-from polyseme.text.splitting.characters import split_characters
+from polyseme.text.splitting.characters import split_characters, split_each_character
 from polyseme.text.splitting.english import split_english
 from polyseme.text.splitting.unicode_classes import strip_invisible
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
@@ -116,5 +117,6 @@ _SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "english": split_english,
     "chinese": _split_chinese,
     "characters": split_characters,
+    "each-character": split_each_character,
 }
 WHITESPACE = NamedSplitter("whitespace")

@@ -1,7 +1,7 @@
-"""The `characters` splitter, and the scripts that are written without spaces between words.
+"""The splitters `characters` and `each-character`, and the scripts that are written without spaces between words.
 
 Each Chinese, Japanese or Korean character is a word, and so is each letter of Thai, Lao, Khmer and Burmese with the vowel
-and tone signs on it. Runs of other letters and digits stay together.
+and tone signs on it. Runs of other letters and digits stay together in `characters`, and are cut in `each-character`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,15 @@ def split_characters(text: str) -> list[str]:
     return _pattern().findall(strip_invisible(text))
 
 
+def split_each_character(text: str) -> list[str]:
+    """Split text into characters, letters and digits too.
+
+    >>> split_each_character("GPT 4很好"), split_characters("GPT 4很好")
+    (['G', 'P', 'T', '4', '很', '好'], ['GPT', '4', '很', '好'])
+    """
+    return _pattern(runs=False).findall(strip_invisible(text))
+
+
 @functools.cache
 def unspaced_letter() -> str:
     """Return a pattern for one letter of an unspaced script with its combining marks.
@@ -36,7 +45,7 @@ def unspaced_letter() -> str:
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
+def _pattern(*, runs: bool = True) -> re.Pattern[str]:
     letter = rf"(?:[^\W{CJK}{_UNSPACED}]|\d)"
-    run = rf"(?:{letter}[{word_internal()}]*+)++"  # a joiner or mark after a letter is part of its word
-    return re.compile(rf"{unspaced_letter()}|{run}|{symbol_pattern()}|\S")
+    other = rf"(?:{letter}[{word_internal()}]*+)"  # a joiner or mark after a letter is part of its word
+    return re.compile(rf"{unspaced_letter()}|{other}{'++' if runs else ''}|{symbol_pattern()}|\S")

@@ -44,6 +44,14 @@ def word_offsets(words: Sequence[str], text: str) -> list[CharSpan]:
     return spans
 
 
+def offsets_if_same(words: Sequence[str], text: str) -> list[CharSpan] | None:
+    """Return the character span of each word; None if a splitter of the caller's has changed characters of the text."""
+    try:
+        return word_offsets(words, text)
+    except PolysemeError:
+        return None
+
+
 def _as_written(words: Sequence[str], text: str) -> list[CharSpan] | None:
     """The same where each word stands in the text as it is, which is nearly always and quicker; None: it does not."""
     spans, end = [], 0
