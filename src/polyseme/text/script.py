@@ -106,10 +106,7 @@ class ScriptProfile:
     @classmethod
     def of_source(cls, source: Source) -> ScriptProfile:
         """Look at the beginnings of the files of a corpus, of some of them where there are many."""
-        files = source.files[:: max(1, len(source.files) // _FILES)][:_FILES]
-        room = SAMPLE_CHARACTERS // max(len(files), 1)
-        texts = (next(iter(source.tolerant().chunks([file])), None) for file in files)
-        return cls.of("\n".join(chunk.text[:room] for chunk in texts if chunk is not None))
+        return cls.of(sample_of(source))
 
     def share(self, *scripts: str) -> float:
         """The share of some scripts together."""
@@ -187,3 +184,11 @@ def are_single_characters(sentences: Iterable[Iterable[str]]) -> bool:
     """
     tokens = [word for words in sentences for word in words if _PATTERNS["Han"].search(word)]
     return len(tokens) >= _FEW and sum(len(token) == 1 for token in tokens) >= _SINGLE * len(tokens)
+
+
+def sample_of(source: Source) -> str:
+    """The beginnings of the files of a corpus, of some of them where there are many."""
+    files = source.files[:: max(1, len(source.files) // _FILES)][:_FILES]
+    room = SAMPLE_CHARACTERS // max(len(files), 1)
+    texts = (next(iter(source.tolerant().chunks([file])), None) for file in files)
+    return "\n".join(chunk.text[:room] for chunk in texts if chunk is not None)
