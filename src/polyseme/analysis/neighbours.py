@@ -289,7 +289,9 @@ def searched_text(corpus: Text, field: str | None) -> Source | Iterable[Sentence
     """Return a text whose files are opened, or its sentences."""
     paths = [corpus] if isinstance(corpus, str | Path) else corpus
     if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | Path) for each in paths):
-        return Source([str(path) for path in paths], field=field)
+        source = Source([str(path) for path in paths], field=field)
+        source.warn_of_tables()
+        return source
     return paths  # type: ignore[return-value]
 
 

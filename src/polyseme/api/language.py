@@ -92,6 +92,7 @@ def perplexity(
 
     if not isinstance(source, Corpus):
         source = Source([source] if isinstance(source, str | Path) else list(source), field=field)
+        source.warn_of_tables()
     language_model, text = model_for_text(source, model)
     if isinstance(text, Source):
         text = Corpus(text, splitter=language_model.splitter, sentences=sentences, workers=workers)

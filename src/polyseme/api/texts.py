@@ -41,6 +41,7 @@ def open_text(
     from polyseme.text import script
 
     corpus = text.open([source] if isinstance(source, str | Path) else source, splitter, engine)
+    corpus.source.warn_of_tables(notify)
     if corpus.splitter.name not in ("english", "whitespace"):
         return corpus
     profile = script.ScriptProfile.of_source(corpus.source)
