@@ -90,13 +90,14 @@ def perplexity(
     from polyseme.text.corpus import Corpus
     from polyseme.text.files.sources import Source
 
-    if not isinstance(source, Corpus):
-        source = Source([source] if isinstance(source, str | Path) else list(source), field=field)
-        source.warn_of_tables()
-    language_model, text = model_for_text(source, model)
-    if isinstance(text, Source):
-        text = Corpus(text, splitter=language_model.splitter, sentences=sentences, workers=workers)
-    return corpus_perplexity(language_model, text, carry=carry)
+    if isinstance(source, Corpus):
+        language_model, _ = model_for_text(source, model)
+        return corpus_perplexity(language_model, source, carry=carry)
+    files = Source([source] if isinstance(source, str | Path) else list(source), field=field)
+    files.warn_of_tables()
+    language_model, _ = model_for_text(files, model)
+    corpus = Corpus(files, splitter=language_model.splitter, sentences=sentences, workers=workers)
+    return corpus_perplexity(language_model, corpus, carry=carry)
 
 
 def substitutes(

@@ -95,7 +95,9 @@ def _split_again(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool
     if is_kept or not profile.is_chinese or not profile.is_split or profile.letters < _FEW_LETTERS:
         return None
     what = "the text has spaces between Chinese words, and is split anew, since the model has words of its own"
-    keep = f"load it with {arg('splitter', 'whitespace')}" if split_on_spaces is None else f"give {arg('split_on_spaces', True)}"
+    keep = f"give {arg('split_on_spaces', True)}"
+    if split_on_spaces is None:
+        keep = f"load it with {arg('splitter', 'whitespace')}"
     return f"{what}: to keep yours, {keep}"
 
 

@@ -108,7 +108,8 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
             raise FormatError(path, "is a folder; expected a file with one text on each line, or a table")
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
-        _log.warning("%s; give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)", read_as_text(path))
+        advice = "give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)"
+        _log.warning("%s; %s", read_as_text(path), advice)
     return FileLines(path)
 
 
