@@ -44,6 +44,7 @@ from polyseme.api.predicting import Texts
 from polyseme.api.probing import Column
 from polyseme.api.probing import DevPairs
 from polyseme.api.probing import GoldFile
+from polyseme.api.probing import Model
 from polyseme.api.probing import PairsFile
 from polyseme.api.probing import Plot
 from polyseme.api.probing import QuestionsFile
@@ -71,7 +72,6 @@ from polyseme.api.training import CorpusOption
 from polyseme.api.training import InitialVectors
 from polyseme.api.training import OutModel
 from polyseme.api.words import IndexFolder
-from polyseme.api.words import Model
 from polyseme.api.words import ModelForText
 from polyseme.api.words import Position
 from polyseme.api.words import SearchedText
@@ -1441,7 +1441,7 @@ def train(
 def senses(
     words: SenseWords = None,
     *,
-    model: Model = 'en',
+    model: ModelForText = None,
     corpus: SearchedText = None,
     out: SenseFile = None,
     layer: Literal['top', 'mean'] | int | None = None,

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import polyseme
 from polyseme.base.errors import PolysemeError
 from tests.cli.running import one_sentence, process
 
@@ -183,3 +184,22 @@ def test_standard_input(run):
 def test_standard_input_with_workers_in_a_process():
     result = process("corpus", "check", "-", "--workers", 2, "--json", text=b"One two. Three.\n")
     assert result.code == 0 and json.loads(result.out)["sentences"] == 2
+
+
+@pytest.mark.parametrize(("name", "options", "warned"), [
+    ("a.csv", [], True), ("a.TSV.gz", [], True), ("a.json", [], True),
+    ("a.json", ["--field", "text"], False), ("a.jsonl", [], False), ("a.txt", [], False),
+])  # fmt: skip
+def test_a_table_is_read_as_plain_text_with_a_note(run, tmp_path, name, options, warned):
+    (tmp_path / name).write_text('{"text": "The bank."}\n')
+    for command in (["check"], ["vocab", "--out", tmp_path / "words.txt"]):
+        err = run("corpus", command[0], tmp_path / name, *command[1:], *options).err
+        assert (f"{name} is read as plain text, one text per line, with its header and all its columns" in err) == warned
+
+
+def test_training_on_a_table_is_noted(caplog, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nThe bank of the river .,1\nThe bank lent money .,2\n")
+    model = polyseme.pretrain("ngram", tmp_path / "a.csv", out=tmp_path / "model", order=2)
+    polyseme.perplexity(tmp_path / "a.csv", model=model)
+    polyseme.neighbours("The bank .", word="bank", corpus=tmp_path / "a.csv", model="en")
+    assert caplog.text.count("a.csv is read as plain text") == 3

@@ -1,6 +1,8 @@
 """Chinese text where nobody chose a splitter or a model, and where English was chosen."""
 
+import json
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -146,3 +148,33 @@ def test_what_a_trained_task_cannot_read(source, text, what):
     encoder = SimpleNamespace(source=source, vocabulary=None)
     found = task_warnings(encoder, ScriptProfile.of(text), text)
     assert [each.partition("and ")[2].partition(";")[0] for each in found] == ([] if what is None else [what])
+
+
+@pytest.mark.parametrize("given", [str, Path, lambda path: [path], lambda path: Corpus(path, splitter="characters")])
+def test_the_perplexity_of_chinese_text_is_that_of_the_chinese_model(chinese, caplog, given):
+    found = polyseme.perplexity(given(chinese))
+    assert caplog.text.count("so this uses model='zh'") == 1
+    assert found == polyseme.perplexity(given(chinese), model="zh") and found.unknown < 0.1
+    with pytest.raises(UsageError, match="en is an English model: give model='zh'"):
+        polyseme.perplexity(given(chinese), model="en")
+
+
+def test_senses_in_chinese_text_are_found_by_the_chinese_model(chinese, tmp_path, caplog):
+    for options in ({"corpus": chinese}, {"corpus": [["他", "很", "高兴"], ["她", "很", "高兴"]]}):
+        caplog.clear()
+        assert polyseme.senses(["高兴"], groups=1, **options).senses[0].name == "高兴#1"
+        assert caplog.text.count("so this uses model='zh'") == 1
+    assert polyseme.senses(["地道"]).senses and caplog.text.count("so this uses model='zh'") == 2
+    with pytest.raises(UsageError, match="en is an English model: give model='zh'"):
+        polyseme.senses(["高兴"], corpus=chinese, model="en")
+
+
+def test_standard_input_in_chinese_is_read_once(run):
+    result = run("perplexity", "-", "--json", stdin=CHINESE.encode())
+    assert "so this uses --model zh" in result.err and json.loads(result.out)["sentences"] == 60
+
+
+def test_split_text_is_named_where_it_cannot_be_kept(tmp_path, caplog):
+    (tmp_path / "split.txt").write_text(SPLIT, encoding="utf-8")
+    polyseme.perplexity(tmp_path / "split.txt")
+    assert "to keep yours, load it with splitter='whitespace'" in caplog.text

@@ -31,11 +31,22 @@ def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path, caplog:
     assert list(found) == [each.label for each in task.predict(ROWS["text"])]
     add_predictions(frames.DataFrame({"text": ["a cat", " "]}), task=task)
     assert "1 text without a word (item 1), whose prediction means nothing" in caplog.text
+    both = add_predictions(data, task=task, out="label_found", probability="sure")
+    assert list(both["label_found"]) == list(found)
+    assert list(both["sure"]) == [each.probability for each in task.predict(ROWS["text"])]
     assert list(polyseme.Corpus(data)) == [text.split() for text in ROWS["text"]]
     with pytest.raises(UsageError, match="no column"):
         add_vectors(data, "texts", model=folder)
     with pytest.raises(UsageError, match="row 1"):
         add_vectors(frames.DataFrame({"text": ["a cat", None]}), model=folder)
+
+
+def test_predictions_without_probabilities(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    (tmp_path / "a.conll").write_text("Ann N\nsleeps V\n\n" * 4)
+    task = polyseme.train("tagging", tmp_path / "a.conll", dev=tmp_path / "a.conll", encoder="none", out=tmp_path / "t", **FAST)
+    with pytest.raises(UsageError, match="probability is 'sure', but the predictions of tagging have none: leave it out"):
+        add_predictions(pandas.DataFrame({"text": ["Ann sleeps"]}), task=task, probability="sure")
 
 
 def test_messages_name_the_argument_of_a_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,6 +15,7 @@ from polyseme.tasks.reading import Reading
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles
 from polyseme.tasks.roles_config import RolesConfig
+from polyseme.tasks.tag_scheme import from_bioes
 from polyseme.tasks.tagging import Tagging
 from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
@@ -161,3 +162,29 @@ def test_strange_labels():
     assert Tagging.unknown_labels([tagged("N V")], ["N"], TaggingConfig(scheme="plain"), "f") == [UnknownLabel("f:2", "V", 1)]
     texts = [LabelledText("a", "x"), LabelledText("b", "y")]
     assert Classification.unknown_labels(texts, ["x"], ClassificationConfig(), "f") == [UnknownLabel("f", "y", 1)]
+
+
+def test_rows_of_wrong_predictions():
+    examples = [tagged("B-X I-X O B-Y"), tagged("O O", 6)]
+    answers = [["B-X", "O", "O", "B-Y"], ["O", "O"]]
+    found = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers).error_report("f")
+    both = {"where": "f:1", "probability": None, "example": "w0 w1 w2 w3"}
+    assert found.rows() == [
+        {"text": "w0", "gold": "none", "predicted": "X", **both},
+        {"text": "w0 w1", "gold": "X", "predicted": "none", **both},
+    ]
+
+
+@pytest.mark.parametrize("learned", ["BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"])
+@pytest.mark.parametrize("scheme", ["BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"])
+def test_files_of_different_schemes_are_compared_by_spans(learned, scheme, tmp_path):
+    tags = ["B-X", "I-X", "E-X", "O", "S-Y", "B-Y", "E-Y"]
+    path = tmp_path / "dev.conll"
+    path.write_text("".join(f"w{number} {tag}\n" for number, tag in enumerate(from_bioes(tags, scheme))))
+    config = TaggingConfig(scheme=learned, **SMALL)
+    answers = [from_bioes(tags, learned)]
+    task = asked(Tagging, config, Tagging.read(path, config), answers)
+    found = task.error_report(path)
+    assert set(found.scores.values()) == {1.0} and not found.wrong and not found.unknown_labels
+    (example,) = task.read(path, config)
+    assert task.example_json(example, answers[0], path)["gold"] == answers[0]

@@ -31,10 +31,11 @@ from polyseme.encoders.language_model import find_position
 from polyseme.encoders.static_vectors import lacks_row
 from polyseme.formats.load import as_encoder
 from polyseme.text.config import TextConfig
+from polyseme.text.files.sources import Source
 
 _WORD_WIDTH = 16  # terminal columns of a word
-Text = str | Path | Sequence[str | Path] | Iterable[Sentence]
-"""A path, several paths, a `Corpus`, or lists of words."""
+Text = str | Path | Sequence[str | Path] | Source | Iterable[Sentence]
+"""A path, several paths, a `Source`, a `Corpus`, or lists of words."""
 
 
 @dataclass(frozen=True)
@@ -284,10 +285,17 @@ def searched_sentences(encoder: Encoder, corpus: Text | None, config: SearchedTe
     """Return the sentences to search: the user's, split as the model splits, or our samples."""
     if corpus is None:
         return [sample.sentence for sample in samples(language_of(encoder))]
+    text = searched_text(corpus, config.field)
+    return TextConfig(sentences=config.sentences).open(text, encoder.splitter) if isinstance(text, Source) else text
+
+
+def searched_text(corpus: Text, field: str | None) -> Source | Iterable[Sentence]:
+    """Return a text whose files are opened, or its sentences."""
     paths = [corpus] if isinstance(corpus, str | Path) else corpus
     if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | Path) for each in paths):
-        text = TextConfig(sentences=config.sentences, field=config.field)
-        return text.open([str(path) for path in paths], encoder.splitter)
+        source = Source([str(path) for path in paths], field=field)
+        source.warn_of_tables()
+        return source
     return paths  # type: ignore[return-value]
 
 

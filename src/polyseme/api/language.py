@@ -11,7 +11,6 @@ from polyseme.api.arguments import (
     AnyModel,
     Count,
     Field,
-    Model,
     ModelForText,
     Position,
     SentenceArgument,
@@ -23,7 +22,7 @@ from polyseme.api.arguments import (
     Workers,
 )
 from polyseme.api.models import loaded
-from polyseme.api.texts import model_for
+from polyseme.api.texts import model_for, model_for_text
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def score(
 def perplexity(
     source: Sources,
     *,
-    model: Model = "en",
+    model: ModelForText = None,
     carry: Carry = False,
     sentences: SentencesOption = None,
     field: Field = None,
@@ -89,12 +88,16 @@ def perplexity(
     """
     from polyseme.encoders.scoring import corpus_perplexity
     from polyseme.text.corpus import Corpus
+    from polyseme.text.files.sources import Source
 
-    language_model = loaded(model)
-    if not isinstance(source, Corpus):
-        files = [source] if isinstance(source, str | Path) else list(source)
-        source = Corpus(files, splitter=language_model.splitter, sentences=sentences, field=field, workers=workers)
-    return corpus_perplexity(language_model, source, carry=carry)
+    if isinstance(source, Corpus):
+        language_model, _ = model_for_text(source, model)
+        return corpus_perplexity(language_model, source, carry=carry)
+    files = Source([source] if isinstance(source, str | Path) else list(source), field=field)
+    files.warn_of_tables()
+    language_model, _ = model_for_text(files, model)
+    corpus = Corpus(files, splitter=language_model.splitter, sentences=sentences, workers=workers)
+    return corpus_perplexity(language_model, corpus, carry=carry)
 
 
 def substitutes(

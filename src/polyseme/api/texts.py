@@ -41,6 +41,7 @@ def open_text(
     from polyseme.text import script
 
     corpus = text.open([source] if isinstance(source, str | Path) else source, splitter, engine)
+    corpus.source.warn_of_tables(notify)
     if corpus.splitter.name not in ("english", "whitespace"):
         return corpus
     profile = script.ScriptProfile.of_source(corpus.source)
@@ -83,26 +84,42 @@ def peek(texts: Iterable[Any]) -> tuple[list[str], Iterable[Any]]:
 
 
 def model_for(
-    texts: Iterable[Any], model: AnyModel | ModelRequest | None, *, split_on_spaces: bool = False
+    texts: Iterable[Any], model: AnyModel | ModelRequest | None, *, split_on_spaces: bool | None = None
 ) -> tuple[Encoder, Iterable[Any]]:
     """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
 
-    English for Chinese is refused.
+    English for Chinese is refused. `split_on_spaces`: None where the user cannot choose it.
     """
+    first, texts = peek(texts)
+    return _model_for("\n".join(first), model, split_on_spaces), texts
+
+
+def model_for_text(text: Source | Iterable[Any], model: AnyModel | ModelRequest | None) -> tuple[Encoder, Any]:
+    """The same for opened files, or sentences; the words of a `Corpus` stay as they are."""
+    from polyseme.text.corpus import Corpus
+    from polyseme.text.files.sources import Source
+    from polyseme.text.script import sample_of
+
+    if isinstance(text, Source):
+        return _model_for(sample_of(text), model), text
+    return model_for(text, model, split_on_spaces=True if isinstance(text, Corpus) else None)
+
+
+def _model_for(sample: str, model: AnyModel | ModelRequest | None, split_on_spaces: bool | None = None) -> Encoder:
+    """The model for a text that begins so."""
     from polyseme.encoders.script_check import refusal, warnings
     from polyseme.text.script import ScriptProfile
 
-    first, texts = peek(texts)
-    profile = ScriptProfile.of("\n".join(first))
+    profile = ScriptProfile.of(sample)
     if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
         _log.warning("the text is mostly Chinese (%s), so this uses %s", profile.percent, arg("model", "zh"))
         model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
-    encoder = loaded("en" if model is None else model, split_on_spaces=split_on_spaces)
-    if refused := refusal(encoder, profile, split_on_spaces=split_on_spaces):
+    encoder = loaded("en" if model is None else model, split_on_spaces=bool(split_on_spaces))
+    if refused := refusal(encoder, profile, split_on_spaces=bool(split_on_spaces)):
         raise UsageError(refused)
-    for warning in warnings(encoder, profile, "\n".join(first), split_on_spaces=split_on_spaces):
+    for warning in warnings(encoder, profile, sample, split_on_spaces=split_on_spaces):
         _log.warning("%s", warning)
-    return encoder, texts
+    return encoder
 
 
 class _Peeked:

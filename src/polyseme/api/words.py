@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, ModelForText, Position, SentenceArgument, Word
-from polyseme.api.models import loaded
+from polyseme.api.arguments import AnyCorpus, Count, FilePath, ModelForText, Position, SentenceArgument, Word
 from polyseme.api.settings import with_settings
-from polyseme.api.texts import model_for
+from polyseme.api.texts import model_for, model_for_text
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.out_paths import check_out_file
@@ -140,7 +139,7 @@ SenseFile = Annotated[
 def senses(
     words: SenseWords = None,
     *,
-    model: Model = "en",
+    model: ModelForText = None,
     corpus: SearchedText = None,
     out: SenseFile = None,
     config: SensesConfig,
@@ -153,12 +152,17 @@ def senses(
     >>> import polyseme                                                       # doctest: +SKIP
     >>> polyseme.senses(["bank"], corpus="news.txt", out="senses.vec")        # doctest: +SKIP
     """
+    from polyseme.analysis.neighbours import searched_text
     from polyseme.analysis.sense_vectors import sense_vectors
 
     if out is not None:
         check_out_file(out)
     wanted = [words] if isinstance(words, str) else words
-    return sense_vectors(loaded(model), wanted, corpus=corpus, out=out, config=config)
+    if corpus is None:
+        encoder, _ = model_for(wanted or [], model)
+        return sense_vectors(encoder, wanted, out=out, config=config)
+    encoder, text = model_for_text(searched_text(corpus, config.field), model)
+    return sense_vectors(encoder, wanted, corpus=text, out=out, config=config)
 
 
 def _in_dataset(

@@ -30,11 +30,15 @@ def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool =
     return None
 
 
-def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool = False) -> list[str]:
-    """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile."""
-    about_words = _about_words(encoder, profile, split_on_spaces) or _split_again(encoder, profile, split_on_spaces)
+def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool | None = False) -> list[str]:
+    """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile.
+
+    `split_on_spaces`: None where the user cannot choose it.
+    """
+    at_spaces = bool(split_on_spaces)
+    about_words = _about_words(encoder, profile, at_spaces) or _split_again(encoder, profile, split_on_spaces)
     about_letters = _about_letters(encoder, profile)
-    others = (_traditional(encoder, profile, text), _unsplit(encoder, text, split_on_spaces))
+    others = (_traditional(encoder, profile, text), _unsplit(encoder, text, at_spaces))
     return [each for each in (about_words, about_letters, *others) if each]
 
 
@@ -85,13 +89,16 @@ def _about_words(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool
     return problem and f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces"
 
 
-def _split_again(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool) -> str | None:
+def _split_again(encoder: Encoder, profile: ScriptProfile, split_on_spaces: bool | None) -> str | None:
     """Chinese text with spaces between its words is split anew, by the words of the model."""
     is_kept = split_on_spaces or encoder.reads_subwords or encoder.splitter.name in ("whitespace", "english")
     if is_kept or not profile.is_chinese or not profile.is_split or profile.letters < _FEW_LETTERS:
         return None
     what = "the text has spaces between Chinese words, and is split anew, since the model has words of its own"
-    return f"{what}: to keep yours, give {arg('split_on_spaces', True)}"
+    keep = f"give {arg('split_on_spaces', True)}"
+    if split_on_spaces is None:
+        keep = f"load it with {arg('splitter', 'whitespace')}"
+    return f"{what}: to keep yours, {keep}"
 
 
 def _unsplit(encoder: Encoder, text: str, split_on_spaces: bool) -> str | None:

@@ -38,13 +38,23 @@ def add_vectors(
     return _with_column(frame, out, vectors)
 
 
-def add_predictions(frame: F, column: str = "text", *, task: str | Path | Task, out: str = "prediction") -> F:
-    """Return the frame with a column of predictions of a trained task: labels, or lists of tags."""
+def add_predictions(
+    frame: F, column: str = "text", *, task: str | Path | Task, out: str = "prediction", probability: str | None = None
+) -> F:
+    """Return the frame with a column of predictions of a trained task: labels, or lists of tags.
+
+    `probability`: name of a further column, for the probability of each label.
+    """
     texts = _texts(frame, column)
     trained = task if isinstance(task, Task) else load_task(task)
     predictions = [each.to_json() for each in trained.predict(texts)] if texts else []
     key = next((name for name in ("label", "tags", "score", "answer") if predictions and name in predictions[0]), "label")
-    return _with_column(frame, out, [each[key] for each in predictions])
+    frame = _with_column(frame, out, [each[key] for each in predictions])
+    if probability is None:
+        return frame
+    if predictions and "probability" not in predictions[0]:
+        raise UsageError(f"probability is {probability!r}, but the predictions of {trained.kind} have none: leave it out")
+    return _with_column(frame, probability, [each["probability"] for each in predictions])
 
 
 def _texts(frame: Any, column: str) -> list[Any]:

@@ -128,6 +128,15 @@ class ErrorReport:
         cells.sort(key=lambda cell: -counts[cell])
         return [(labels[a], labels[b], int(counts[a, b])) for a, b in cells[:most]]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the wrong predictions of `worst` as rows of a table: `pandas.DataFrame(report.rows())`."""
+        return [
+            {"where": each.where, "text": wrong.text, "gold": wrong.gold, "predicted": wrong.predicted}
+            | {"probability": each.probability, "example": each.text}
+            for each in self.worst
+            for wrong in each.errors
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: what `polyseme evaluate --json` prints."""
         table = self.confusion
@@ -175,9 +184,9 @@ class ErrorReport:
         tables = [html_table(list(self.scores), [[f"{value:.4f}" for value in self.scores.values()]], caption=title)]
         if pairs := self.confused(PAIRS):
             tables.append(html_table(["gold", "predicted", "times"], pairs, caption="most often confused"))
-        rows = [(error.where, each.text, each.gold, each.predicted) for error in self.worst for each in error.errors]
-        if rows:
-            tables.append(html_table(["where", "text", "gold", "predicted"], rows, caption="worst errors"))
+        names = ["where", "text", "gold", "predicted"]
+        if rows := [[row[name] for name in names] for row in self.rows()]:
+            tables.append(html_table(names, rows, caption="worst errors"))
         return "".join([*tables, self.layer_weights._repr_html_()])
 
 

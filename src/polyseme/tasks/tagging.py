@@ -297,7 +297,7 @@ class Tagging(Task):
 
     def example_json(self, example: TaggedSentence, output: list[str], path: str | Path) -> dict[str, Any]:
         tagged = TaggedText(example.words, output, marks_spans=self.scheme != "plain")
-        return {"where": _location(example, path), "gold": example.tags, **tagged.to_json()}
+        return {"where": _location(example, path), "gold": self._repaired(example.tags), **tagged.to_json()}
 
     # ---- error analysis
 

@@ -109,10 +109,7 @@ class ScriptProfile:
     @classmethod
     def of_source(cls, source: Source) -> ScriptProfile:
         """Look at the beginnings of the files of a corpus, of some of them where there are many."""
-        files = source.files[:: max(1, len(source.files) // _FILES)][:_FILES]
-        room = SAMPLE_CHARACTERS // max(len(files), 1)
-        texts = (next(iter(source.tolerant().chunks([file])), None) for file in files)
-        return cls.of("\n".join(chunk.text[:room] for chunk in texts if chunk is not None))
+        return cls.of(sample_of(source))
 
     def share(self, *scripts: str) -> float:
         """The share of some scripts together."""
@@ -205,3 +202,11 @@ def cuts_letters(sentences: Iterable[Sequence[str]]) -> bool:
             return False
         adjacent = adjacent or any(map(operator.and_, counts, counts[1:]))
     return adjacent
+
+
+def sample_of(source: Source) -> str:
+    """The beginnings of the files of a corpus, of some of them where there are many."""
+    files = source.files[:: max(1, len(source.files) // _FILES)][:_FILES]
+    room = SAMPLE_CHARACTERS // max(len(files), 1)
+    texts = (next(iter(source.tolerant().chunks([file])), None) for file in files)
+    return "\n".join(chunk.text[:room] for chunk in texts if chunk is not None)

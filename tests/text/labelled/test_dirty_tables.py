@@ -413,3 +413,11 @@ def test_messages_do_not_repeat_long_texts(read):
 def test_a_file_without_labels_is_for_predict(read):
     with pytest.raises(FormatError, match="texts without labels are for `predict`"):
         read("text\ngood\nbad\n")
+
+
+def test_json_lines_have_keys_and_no_header(read, caplog):
+    rows = [{"body": text, "mood": label, "id": number} for number, (text, label) in enumerate(ROWS)]
+    assert read("".join(json.dumps(row) + "\n" for row in rows), "table.jsonl") == ROWS
+    assert caplog.messages[0].endswith(
+        "table.jsonl: keys by their content: text: 'body', label: 'mood' (not used: id; if that is wrong, give text, label)"
+    )

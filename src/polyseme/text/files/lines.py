@@ -68,6 +68,11 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None, *, warn_table
     return file_lines("-")
 
 
+def read_as_text(table: str | Path) -> str:
+    """Return that the rows of a table are read as texts."""
+    return f"{table} is read as plain text, one text per line, with its header and all its columns"
+
+
 def not_plain_text(name: str, kind: str) -> str:
     """Return that a file is a table, where texts to predict are expected."""
     advice = f"name its column with {arg('text')}, or give a file of the texts alone"
@@ -103,8 +108,8 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
             raise FormatError(path, "is a folder; expected a file with one text on each line, or a table")
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
-        what = "is read as plain text, one text per line, with its header and all its columns"
-        _log.warning("%s %s; give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)", path, what)
+        advice = "give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)"
+        _log.warning("%s; %s", read_as_text(path), advice)
     return FileLines(path)
 
 

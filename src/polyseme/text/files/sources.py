@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import copy
 import glob
+import logging
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -22,8 +23,10 @@ from typing import BinaryIO, Literal
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.data_tables import data_files, is_dataset_folder, is_table, table_rows, to_json_line
+from polyseme.text.files.lines import TABLE_NAMES, read_as_text
 from polyseme.text.files.reader import Chunk, TextFile, read_chunks
 
+_log = logging.getLogger(__name__)
 AnyPath = str | os.PathLike[str]
 TextPaths = AnyPath | Sequence[AnyPath]
 OnBadLine = Literal["strict", "skip"]
@@ -62,6 +65,13 @@ class Source:
         other = copy.copy(self)
         other.errors = "skip"
         return other
+
+    def warn_of_tables(self, notify: Callable[[str], None] = _log.warning) -> None:
+        """Warn of files that are tables by their names: their lines are read as texts."""
+        for file in self.files:
+            if TABLE_NAMES.search(file.name) and not file.holds_json:
+                advice = f"give a file of the texts alone, or JSON lines or Parquet ({arg('field')} names their column)"
+                notify(f"{read_as_text(file.name)}; {advice}")
 
     def size(self) -> int:
         """Return the bytes on disk."""

@@ -107,6 +107,8 @@ class Layout:
     """The line of the first record."""
     header: bool
     """Whether the first record names the columns."""
+    has_keys: bool = False
+    """Whether the names are keys of the format (JSON lines), and there is no row of names."""
     guessed: bool = False
     """Whether a column, or that there is a header, is a guess by content."""
     by_content: tuple[str, ...] = ()
@@ -197,6 +199,7 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         names,
         line,
         header,
+        has_keys=named,
         guessed=header_by_content or bool(by_content),
         by_content=by_content,
         unused=tuple(names[number].strip() or str(number) for number in unused) if roles else (),
@@ -224,10 +227,12 @@ def report_columns(path: str | Path, layout: Layout) -> None:
     if len(layout.unused) > _SHOWN:
         unused += f" and {len(layout.unused) - _SHOWN} more"
     if layout.guessed:
-        begin = "the first row names the columns" if layout.header else "no header"
-        how = "columns by their content:" if all_guessed else "columns"
-        advice = f"if that is wrong, give {', '.join(map(arg, ('text', 'label', 'header')))}"
-        warn_once(f"{path}: {begin}; {how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
+        begin = "" if layout.has_keys else "the first row names the columns; " if layout.header else "no header; "
+        kind = "keys" if layout.has_keys else "columns"
+        how = f"{kind} by their content:" if all_guessed else kind
+        settings = ("text", "label") if layout.has_keys else ("text", "label", "header")
+        advice = f"if that is wrong, give {', '.join(map(arg, settings))}"
+        warn_once(f"{path}: {begin}{how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
     elif unused:
         warn_once(f"{path}: columns {shown} ({unused})")
 
