@@ -10,15 +10,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("svg")
-FONTS = ["PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "DejaVu Sans"]
-matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "results", "font.sans-serif": FONTS, "font.size": 12})
-
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot, rc_context
 
 PAGES = Path(__file__).parents[1] / "docs" / "zh" / "results"
+FONTS = ["PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "DejaVu Sans"]
+STYLE = {"svg.fonttype": "none", "svg.hashsalt": "results", "font.sans-serif": FONTS, "font.size": 12}
 BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
 STYLES = [("#0072B2", "o", "-"), ("#D55E00", "^", "--"), ("#009E73", "s", ":")]
 LAYERS = {  # figure: table of models.md that has its numbers, row, title
@@ -134,10 +130,11 @@ def write(figure: Any, name: str) -> None:
 
 def main() -> None:
     found = tables("models.md")
-    for name, (position, row, title) in LAYERS.items():
-        draw_layers(name, found[position], row, title)
-    draw_curve("curve-ner.svg")
-    draw_cost("lineage-cost.svg")
+    with rc_context(STYLE):
+        for name, (position, row, title) in LAYERS.items():
+            draw_layers(name, found[position], row, title)
+        draw_curve("curve-ner.svg")
+        draw_cost("lineage-cost.svg")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def test_models_of_the_second_distribution(distribution: Path) -> None:
     assert seed_of(load("en-ngram")) == 1 and seed_of(load("en-new")) == 2  # also those that this version does not know
     assert load("en-ngram").source == "en-ngram" and model_path(load("en-new")) == distribution / "en-new"
     assert shipped.is_shipped("en-new") and not shipped.is_shipped("en-old")
-    with pytest.raises(PolysemeError, match=r"en-old: no such file or folder.* \(did you mean 'en-"):
+    with pytest.raises(PolysemeError, match=r"en-old: no such file or folder.* \(known: en, .*, en-new, "):
         load("en-old")
     with pytest.raises(PolysemeError, match=r"nothing: no such file or folder.* \(known: .*en-new, en-ngram"):
         load("nothing")
