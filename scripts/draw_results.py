@@ -14,7 +14,7 @@ from matplotlib import pyplot, rc_context
 
 PAGES = Path(__file__).parents[1] / "docs" / "zh" / "results"
 FONTS = ["PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "DejaVu Sans"]
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "results", "font.sans-serif": FONTS, "font.size": 12}
+STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "results", "font.sans-serif": FONTS, "font.size": 12}
 BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
 STYLES = [("#0072B2", "o", "-"), ("#D55E00", "^", "--"), ("#009E73", "s", ":")]
 LAYERS = {  # figure: table of models.md that has its numbers, row, title

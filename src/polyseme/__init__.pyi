@@ -829,7 +829,7 @@ def probe(
     test: TestFile,
     column: Column = None,
     resplit: Resplit = False,
-    model: Model = 'en',
+    model: ModelForText = None,
     plot: Plot = None,
     epochs: int = 10,
     min_steps: int = 500,
@@ -846,7 +846,7 @@ def probe(
     *,
     train: TrainFiles,
     test: TestFile,
-    model: Model = 'en',
+    model: ModelForText = None,
     plot: Plot = None,
 ) -> ProbeResult: ...
 
@@ -858,7 +858,7 @@ def probe(
     test: TestPairs,
     dev_gold: GoldFile = None,
     test_gold: GoldFile = None,
-    model: Model = 'en',
+    model: ModelForText = None,
     plot: Plot = None,
 ) -> ProbeResult: ...
 
@@ -867,7 +867,7 @@ def probe(
     kind: Literal['similarity'],
     file: PairsFile,
     *,
-    model: Model = 'en',
+    model: ModelForText = None,
     plot: Plot = None,
 ) -> ProbeResult: ...
 
@@ -876,7 +876,7 @@ def probe(
     kind: Literal['words'],
     file: PairsFile,
     *,
-    model: Model = 'en',
+    model: ModelForText = None,
     plot: Plot = None,
 ) -> ProbeResult: ...
 
@@ -885,7 +885,7 @@ def probe(
     kind: Literal['analogies'],
     file: QuestionsFile,
     *,
-    model: Model = 'en',
+    model: ModelForText = None,
 ) -> AnalogyScores: ...
 
 @overload

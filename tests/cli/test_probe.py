@@ -91,6 +91,15 @@ def test_without_a_model_it_is_the_english_one(run, model, files, shipped):
     assert found["rows"] == expected["rows"]
 
 
+def test_chinese_data_takes_the_chinese_model(run, files, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("polyseme.api.texts.loaded", lambda model: asked.append(model.name))
+    (tmp_path / "zh.tsv").write_text("苹果\t香蕉\t7\n汽车\t火车\t6\n石头\t音乐\t1\n")
+    for options in ((), ("-m", "en")):
+        run("probe", "words", tmp_path / "zh.tsv", *options)
+    assert asked == ["zh", "en"]
+
+
 def test_called_wrongly(run, model, files):
     similarity = ("probe", "similarity", files / "pairs.tsv")
     assert "allowed: .png" in one_sentence(run(*similarity, "-m", model, "--plot", "a.txt"), 2)

@@ -5,12 +5,14 @@ Each function reads its files before it loads the model.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from polyseme.api.arguments import AnyCorpus, FilePath, Model, Plot
+from polyseme.api.arguments import AnyCorpus, FilePath, Model, ModelForText, Plot
 from polyseme.api.models import loaded
 from polyseme.api.settings import with_settings
+from polyseme.api.texts import model_for_words
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, nearest
 
@@ -65,7 +67,7 @@ def tags(
     test: TestFile,
     column: Column = None,
     resplit: Resplit = False,
-    model: Model = "en",
+    model: ModelForText = None,
     plot: Plot = None,
     config: ProbeConfig,
 ) -> ProbeResult:
@@ -79,10 +81,12 @@ def tags(
 
     _check(plot)
     data = read_conll(train, column=column), read_conll(test, column=column)
-    return _plotted(probe_tags(loaded(model), *data, resplit=resplit, config=config), plot)
+    return _plotted(
+        probe_tags(model_for_words((each.words for each in data[0]), model), *data, resplit=resplit, config=config), plot
+    )
 
 
-def senses(*, train: TrainFiles, test: TestFile, model: Model = "en", plot: Plot = None) -> ProbeResult:
+def senses(*, train: TrainFiles, test: TestFile, model: ModelForText = None, plot: Plot = None) -> ProbeResult:
     """Probe word senses: give each word the nearest sense in the training data, by each layer.
 
     Reads JSON lines of sentences with WordNet synsets. The baseline is the most frequent sense in training. Seen words have a
@@ -96,7 +100,7 @@ def senses(*, train: TrainFiles, test: TestFile, model: Model = "en", plot: Plot
     paths = [train] if isinstance(train, str | Path) else train
     files = Source([str(path) for path in paths]).files
     learned = [sentence for file in files for sentence in read_senses(file.path)]
-    return _plotted(probe_senses(loaded(model), learned, read_senses(test)), plot)
+    return _plotted(probe_senses(model_for_words((each.words for each in learned), model), learned, read_senses(test)), plot)
 
 
 def wic(
@@ -105,7 +109,7 @@ def wic(
     test: TestPairs,
     dev_gold: GoldFile = None,
     test_gold: GoldFile = None,
-    model: Model = "en",
+    model: ModelForText = None,
     plot: Plot = None,
 ) -> ProbeResult:
     """Probe whether a word has the same sense in two sentences, by a threshold on the cosine of each layer.
@@ -117,10 +121,11 @@ def wic(
 
     _check(plot)
     data = read_wic(dev, dev_gold), read_wic(test, test_gold)
-    return _plotted(probe_word_in_context(loaded(model), *data), plot)
+    encoder = model_for_words((words for pair in data[0].pairs for words in pair.sentences), model)
+    return _plotted(probe_word_in_context(encoder, *data), plot)
 
 
-def similarity(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeResult:
+def similarity(file: PairsFile, *, model: ModelForText = None, plot: Plot = None) -> ProbeResult:
     """Probe the similarity of two words in their sentences: correlate the cosines of each layer with human scores.
 
     Reads tab-separated columns with the header word1 index1 sentence1 word2 index2 sentence2 score; sentences are split at
@@ -130,10 +135,11 @@ def similarity(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> Pr
 
     _check(plot)
     data = read_similarities(file)
-    return _plotted(probe_similarity(loaded(model), data), plot)
+    encoder = model_for_words((words for pair in data.pairs for words in pair.sentences), model)
+    return _plotted(probe_similarity(encoder, data), plot)
 
 
-def words(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeResult:
+def words(file: PairsFile, *, model: ModelForText = None, plot: Plot = None) -> ProbeResult:
     """Probe the similarity of two words without context: correlate cosines with human scores (WordSim-353, SimLex-999).
 
     Reads lines of two words and a score. Each word is embedded alone; pairs with a word that the model does not know are
@@ -143,10 +149,10 @@ def words(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeRe
 
     _check(plot)
     data = read_scored_pairs(file)
-    return _plotted(probe_words(loaded(model), data), plot)
+    return _plotted(probe_words(model_for_words(data.pairs, model), data), plot)
 
 
-def analogies(file: QuestionsFile, *, model: Model = "en") -> AnalogyScores:
+def analogies(file: QuestionsFile, *, model: ModelForText = None) -> AnalogyScores:
     """Probe analogies (Athens : Greece = Baghdad : ?): count those that the word nearest to B - A + C solves.
 
     Reads lines of four words, under lines `: section` if there are sections (Google's questions-words.txt). Uses the vectors of
@@ -156,7 +162,7 @@ def analogies(file: QuestionsFile, *, model: Model = "en") -> AnalogyScores:
     from polyseme.analysis.words import WordSpace
 
     sections = read_analogies(file)
-    return probe_analogies(WordSpace(loaded(model)), sections)
+    return probe_analogies(WordSpace(model_for_words(itertools.chain(*sections.values()), model)), sections)
 
 
 def samples(*, model: Model = "en", plot: Plot = None) -> ProbeResult:

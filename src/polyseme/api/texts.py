@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polyseme.text.words import Splitter
 
 _LETTERS, _LETTERS_OF_A_PIPE = 20_000, 20  # that are looked at
+_WORD_SAMPLE = 1000  # sentences of labelled data that are looked at
 _log = logging.getLogger(__name__)
 Notify = Callable[[str], None]
 
@@ -105,21 +106,34 @@ def model_for_text(text: Source | Iterable[Any], model: AnyModel | ModelRequest 
     return model_for(text, model, split_on_spaces=True if isinstance(text, Corpus) else None)
 
 
+def model_for_words(sentences: Iterable[Sequence[str]], model: AnyModel | ModelRequest | None) -> Encoder:
+    """The model for data in words: for Chinese the Chinese one unless the user named another, which may be any."""
+    from polyseme.text.script import ScriptProfile
+
+    lines = map(" ".join, itertools.islice(sentences, _WORD_SAMPLE))
+    return loaded(_chosen(ScriptProfile.of("\n".join(lines)), model))
+
+
 def _model_for(sample: str, model: AnyModel | ModelRequest | None, split_on_spaces: bool | None = None) -> Encoder:
     """The model for a text that begins so."""
     from polyseme.encoders.script_check import refusal, warnings
     from polyseme.text.script import ScriptProfile
 
     profile = ScriptProfile.of(sample)
-    if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
-        _log.warning("the text is mostly Chinese (%s), so this uses %s", profile.percent, arg("model", "zh"))
-        model = ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
-    encoder = loaded("en" if model is None else model, split_on_spaces=bool(split_on_spaces))
+    encoder = loaded(_chosen(profile, model), split_on_spaces=bool(split_on_spaces))
     if refused := refusal(encoder, profile, split_on_spaces=bool(split_on_spaces)):
         raise UsageError(refused)
     for warning in warnings(encoder, profile, sample, split_on_spaces=split_on_spaces):
         _log.warning("%s", warning)
     return encoder
+
+
+def _chosen(profile: ScriptProfile, model: AnyModel | ModelRequest | None) -> AnyModel | ModelRequest:
+    """The model that the user named, or the one for the script."""
+    if profile.is_chinese and (model is None or (isinstance(model, ModelRequest) and not model.given)):
+        _log.warning("the text is mostly Chinese (%s), so this uses %s", profile.percent, arg("model", "zh"))
+        return ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
+    return "en" if model is None else model
 
 
 class _Peeked:
