@@ -9,7 +9,7 @@ import pytest
 
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.baselines import MAJORITY, is_no_better_than_prior, score_baselines
+from polyseme.tasks.baselines import MAJORITY, hidden_by_accuracy, is_no_better_than_prior, score_baselines
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
@@ -17,6 +17,7 @@ from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.predictions import LabelPrediction
 from polyseme.tasks.tagging import TaggedSentence, Tagging
 from polyseme.tasks.tagging_config import TaggingConfig
 
@@ -48,7 +49,32 @@ def test_the_most_frequent_class_and_ngrams() -> None:
 def test_a_network_that_is_no_better_than_one_answer_has_learned_nothing() -> None:
     task = classifier()
     for accuracy, nothing in ((0.0, True), (0.25, True), (0.5, False)):
-        assert is_no_better_than_prior(task, TEXTS, DEV, {"accuracy": accuracy}) is nothing
+        assert is_no_better_than_prior(task, TEXTS, DEV, task.predict_data(task.data(DEV)), {"accuracy": accuracy}) is nothing
+
+
+@pytest.mark.parametrize(
+    ("spam", "rare", "accuracy", "hidden"),
+    [
+        (0.3, 1, 0.9, "ham"),  # -(9 log 0.95 + log 0.3) = 1.67; frequencies: -(9 log 0.95 + log 0.05) = 3.46
+        (0.3, 1, 0.8, "ham"),
+        (0.05, 1, 0.9, ""),  # the frequencies
+        (0.01, 1, 0.9, ""),  # worse
+        (0.6, 1, 1.0, ""),  # better than one class for all
+        (0.3, 3, 0.9, ""),  # 15 % are spam: accuracy can tell
+    ],
+)
+def test_accuracy_cannot_tell_where_nearly_all_examples_have_one_class(
+    spam: float, rare: int, accuracy: float, hidden: str
+) -> None:
+    task = classifier()
+    train = [LabelledText(str(n), "spam" if n < rare else "ham") for n in range(20)]
+    dev = [LabelledText(str(n), "spam" if n == 0 else "ham") for n in range(10)]
+    outputs = [LabelPrediction("ham", 1 - p, {"spam": p, "ham": 1 - p}) for p in [spam] + [0.05] * 9]
+    scores = {"accuracy": accuracy, "macro_f1": 0.3}
+    assert hidden_by_accuracy(task, train, dev, outputs, scores) == hidden
+    assert is_no_better_than_prior(task, train, dev, outputs, scores) is (not hidden and accuracy <= 0.9)
+    macro = Classification.build(ClassificationConfig(hidden_size=4, features=FEATURES, wide=False, metric="macro_f1"), TEXTS)
+    assert hidden_by_accuracy(macro, train, dev, outputs, scores) == ""
 
 
 def test_the_most_frequent_tag_of_each_word() -> None:
@@ -71,8 +97,9 @@ def test_scores_have_a_baseline_too() -> None:
     task = Pairs.build(PairsConfig(hidden_size=4, features=FEATURES, goal="score", network="siamese", layers=0), pairs)
     found = score_baselines(task, pairs, {"dev": pairs})
     assert found is not None and found["dev"]["pearson"] > 0.9
-    assert is_no_better_than_prior(task, pairs, pairs, {"pearson": 0.1}) is False
-    assert is_no_better_than_prior(task, pairs, pairs, {"pearson": -0.1}) is True
+    outputs = task.predict_data(task.data(pairs))
+    assert is_no_better_than_prior(task, pairs, pairs, outputs, {"pearson": 0.1}) is False
+    assert is_no_better_than_prior(task, pairs, pairs, outputs, {"pearson": -0.1}) is True
 
 
 def test_the_result_has_them(tmp_path: Path) -> None:

@@ -175,3 +175,13 @@ def test_rare_classes_are_a_cause_of_failure() -> None:
     assert "macro_f1" not in rare_classes(labels, ["a", "b"], "macro_f1")
     assert rare_classes([*labels, "b", 3, None], ["a", "b"], "accuracy") == ""
     assert "check that labels and texts belong together" in failure_message("f1 0.0", 2, "")
+
+
+def test_a_run_whose_probabilities_tell_a_rare_class_does_not_restart(tmp_path: Path) -> None:
+    data = [LabelledText("x", "a")] * 80 + [LabelledText("y", label) for label in "ab" * 4] + [LabelledText("x", "a")]
+    outcome = trained(tmp_path / "out", data)  # of y, half are b
+    result = result_of(tmp_path / "out")
+    assert (outcome.restarts, result["learned"]) == (0, True)
+    assert result["scores"]["dev"]["accuracy"] == 85 / 89
+    assert result["warning"].startswith("accuracy is no better than 'a' for all examples")
+    assert outcome.task.predict(["y"])[0].probabilities["b"] > 5 * outcome.task.predict(["x"])[0].probabilities["b"]

@@ -27,7 +27,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_cache import remove_caches
 from polyseme.tasks.base import Task, default_splitter
-from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
+from polyseme.tasks.baselines import hidden_by_accuracy, is_no_better_than_prior, score_baselines
 from polyseme.tasks.classification_config import TableTaskConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
@@ -38,7 +38,15 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.folder_check import HEAD, is_task
 from polyseme.tasks.leakage import text_hashes, write_text_hashes
 from polyseme.tasks.registry import TASKS
-from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, rare_classes, restart_message
+from polyseme.tasks.restarts import (
+    Attempts,
+    failure_message,
+    no_better,
+    no_restart,
+    one_class_message,
+    rare_classes,
+    restart_message,
+)
 from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
@@ -324,7 +332,8 @@ class _Session:
         task, dev = load(self.out, device=self.run.device), self.data.dev
         outputs = task.predict_data(fitted.dev)
         scores = task.score(dev, outputs)
-        error, failed = task.selection_error(dev, outputs, scores), is_no_better_than_prior(task, self.data.train, dev, scores)
+        error = task.selection_error(dev, outputs, scores)
+        failed = is_no_better_than_prior(task, self.data.train, dev, outputs, scores)
         result = replace(fitted.result, best_step=attempts.kept_step or fitted.result.best_step)
         return _Trained(task, result, scores, outputs, error, failed)
 
@@ -355,6 +364,8 @@ class _Session:
             labels = [getattr(example, "label", None) for example in data.train]
             cause = rare_classes(labels, best.labels, best.main_metric)
             warning = failure_message(trained.no_better, len(attempts.scores), reason, cause)
+        elif label := hidden_by_accuracy(best, data.train, data.dev, trained.outputs, trained.scores):
+            warning = one_class_message(label)
         counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
         if run.is_main_process:
             sets = {"dev": data.dev} | ({} if data.test is None else {"test": data.test})

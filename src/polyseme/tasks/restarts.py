@@ -124,6 +124,12 @@ def failure_message(problem: str, restarts: int, reason: str, cause: str = "") -
     return f"the network has learned nothing: {problem}{tried}; {advice}"
 
 
+def one_class_message(label: str) -> str:
+    """Return that accuracy does not show what a network has learned, as nearly all examples have one label."""
+    what = f"accuracy is no better than {label!r} for all examples, which most of them have, but the probabilities are"
+    return f"{what}: use these, or give {arg('metric', 'macro_f1')}, which counts all classes alike"
+
+
 def rare_classes(labels: Iterable[object], classes: Iterable[str], metric: str) -> str:
     """Return that classes have too few training examples to be learned, and what to do; empty: they have enough.
 

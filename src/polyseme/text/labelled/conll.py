@@ -17,12 +17,13 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.character_positions import without_positions
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
 from polyseme.text.labelled.tagged_shapes import (
     EXPECTED,
@@ -122,7 +123,16 @@ def read_conll(
     bad.finish(len(sentences), skipped)
     if not sentences:
         raise FormatError(path, f"has no sentences; {EXPECTED}")
-    return sentences
+    return _with_characters_alone(path, sentences)
+
+
+def _with_characters_alone(path: str | Path, sentences: list[TaggedSentence]) -> list[TaggedSentence]:
+    words = without_positions([sentence.words for sentence in sentences])
+    if words is None:
+        return sentences
+    example = " ".join(sentences[0].words[:3])
+    _log.warning("%s: each character is followed by its position in its word (%s); the positions are left out", path, example)
+    return [replace(sentence, words=own) for sentence, own in zip(sentences, words, strict=True)]
 
 
 def _from_json(
