@@ -36,12 +36,12 @@ def test_pretraining_splits_chinese(chinese, tmp_path, caplog):
 
 def test_adaptation_to_another_language_is_named():
     english, chinese = ScriptProfile.of("We sat on the bank of the river."), ScriptProfile.of(CHINESE)
-    models = {name: SimpleNamespace(source=name) for name in ("en", "zh", "mine")}
+    models = {name: SimpleNamespace(source=name, vocabulary=None) for name in ("en", "zh", "mine")}
     for name, profile in (("zh", english), ("en", chinese)):
-        warning = adaptation_warning(models[name], profile)
+        warning = adaptation_warning(models[name], profile, "")
         assert f"{name} is a" in warning and "adapt a model of that language, or train one" in warning
     for name, profile in (("en", english), ("zh", chinese), ("mine", english), ("mine", chinese)):
-        assert adaptation_warning(models[name], profile) is None
+        assert adaptation_warning(models[name], profile, "") is None
 
 
 def test_english_for_chinese_is_refused(chinese, tmp_path):
@@ -84,6 +84,21 @@ def test_questions_in_chinese_are_answered_by_the_chinese_model(caplog):
 def test_a_model_is_said_to_know_nothing_of_another_script(caplog):
     assert len(list(embed(["Вчера мы видели его учителя"]))) == 1
     assert "mostly in Cyrillic, and the model en has read none" in caplog.text
+
+
+GERMAN = """Gestern liefen wir durch den alten Wald und suchten den Bach, an dem mein Vater als Kind geangelt hatte. Das Wasser
+war kalt, aber die Sonne schien, und nach einer Stunde saßen wir am Ufer und packten unser Brot aus."""
+TWEETS = """omg @anna_k this new phone is sooo laggy lol, cant even open insta anymore :( brb gonna try n fix it. thx 4 the tip
+tho!! u guys r the best, cu 2nite at mikes place, dont 4get the chips n salsa haha"""
+
+
+def test_a_model_is_said_to_know_nothing_of_another_language(caplog):
+    embed([GERMAN])
+    assert "of the words of the text are not in the vocabulary of en, as in a language other than English" in caplog.text
+    assert "train a model on your own text" in caplog.text
+    caplog.clear()
+    embed([TWEETS, "Wir saßen am Ufer."])
+    assert caplog.text == ""
 
 
 def test_traditional_characters_and_english_are_named_to_the_chinese_model(tmp_path, caplog):

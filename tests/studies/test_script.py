@@ -148,3 +148,6 @@ def test_a_shipped_model_for_a_script_that_it_has_not_read_is_reported(tmp_path)
     script.report_encoders([], told.append)
     of_rows(tmp_path, "We saw his teacher yesterday .").report_encoders([load("en")], told.append)
     assert len(told) == 1
+    german = of_rows(tmp_path, "Gestern liefen wir durch den alten Wald und suchten den Bach .")
+    german.report_encoders([load("en")], told.append)
+    assert "of the words of the data are not in the vocabulary of en, as in a language other than English" in told[1]

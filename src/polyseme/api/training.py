@@ -137,7 +137,7 @@ def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mappin
     from polyseme.encoders.script_check import adaptation_warning
     from polyseme.pretraining.adapt import adapt as continue_training
     from polyseme.pretraining.methods import configure_adaptation
-    from polyseme.text.script import ScriptProfile
+    from polyseme.text.script import ScriptProfile, sample_of
 
     check_out_folder(out)
     encoder = loaded(model)
@@ -150,7 +150,8 @@ def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mappin
     own = None if "splitter" in settings else encoder.splitter
     opened = _open(corpus, text, settings, own, is_main_process=run.is_main_process)
     changes = run_config.accept_changes
-    if run.is_main_process and (warning := adaptation_warning(encoder, ScriptProfile.of_source(opened.source))):
+    sample = sample_of(opened.source)
+    if run.is_main_process and (warning := adaptation_warning(encoder, ScriptProfile.of(sample), sample)):
         _log.warning("%s", warning)
     return continue_training(encoder, opened, out, config, run, accept_changes=changes), run  # type: ignore[arg-type]
 

@@ -17,6 +17,9 @@ from polyseme.text.script import ScriptProfile
 if TYPE_CHECKING:
     from polyseme.tasks.base import Task
 
+_ASCII = ScriptProfile(0, {"Latin": 1.0})
+"""Of text without other letters, which need not be looked for: that would take a millisecond."""
+
 
 def warned(model: ServedModel, texts: Sequence[str | list[str]], *, empty: str | None = None) -> dict[str, str]:
     """Return `{"warning": ...}` for an answer; nothing if the model reads the script of the texts.
@@ -34,18 +37,15 @@ def task_warned(task: Task, texts: Sequence[str]) -> dict[str, str]:
 
 def _about_script(model: ServedModel, texts: Sequence[str | list[str]]) -> list[str]:
     seen = sample(texts)
-    if seen.isascii() and model.encoder.source != "zh":
-        return []
-    profile = ScriptProfile.of(seen)
+    profile = ScriptProfile.of(seen) if not seen.isascii() or model.encoder.source == "zh" else _ASCII
     why = refusal(model.encoder, profile)
     return [why] if why else warnings(model.encoder, profile, seen)
 
 
 def _about_script_of_task(task: Task, texts: Sequence[str]) -> list[str]:
     seen, encoders = sample(texts), task.features.contextual
-    if seen.isascii() and all(encoder.source != "zh" for encoder in encoders):
-        return []
-    profile = ScriptProfile.of(seen)
+    needs_profile = not seen.isascii() or any(encoder.source == "zh" for encoder in encoders)
+    profile = ScriptProfile.of(seen) if needs_profile else _ASCII
     return [why for encoder in encoders for why in task_warnings(encoder, profile, seen)]
 
 

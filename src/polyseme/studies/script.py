@@ -17,14 +17,14 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import chinese_splitter
+from polyseme.encoders.script_check import other_language
 from polyseme.studies.config import NONE
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
-from polyseme.text.script import ScriptProfile, are_single_characters, cuts_letters
+from polyseme.text.script import ScriptProfile, are_single_characters, cuts_letters, first_text
 from polyseme.text.words import Splitter, get_splitter
 
 Notify = Callable[[str], None]
-_SHIPPED = ("en", "zh")
 _EXAMPLES = 2000  # that are looked at
 _CLAUSE = 8  # letters: a Chinese text that long has more than one word
 _MIXED = 0.05  # of the texts of Chinese that is split into words, for those that are not to matter
@@ -56,6 +56,8 @@ class DataScript:
     """Whether Latin letters and digits are single tokens, too."""
     mixed: tuple[int, int] | None = None
     """Of Chinese texts of which some are split into words and some are not: how many are not, and of how many."""
+    text: str = field(default="", repr=False)
+    """The first texts."""
 
     @classmethod
     def of(cls, task: type[Task], examples: Sequence[Any]) -> DataScript:
@@ -66,10 +68,11 @@ class DataScript:
             texts = task.example_texts(example, splitter)
             given += texts if len(splitter.texts) == before else []
         lines: Iterator[str] = itertools.chain(splitter.texts, map(" ".join, given))
-        profile, raw = ScriptProfile.of_lines(lines), bool(splitter.texts)
+        text = first_text(lines)
+        profile, raw = ScriptProfile.of(text), bool(splitter.texts)
         mixed = _mixed(splitter.texts) if profile.is_chinese and profile.is_split else None
         single = not raw and are_single_characters(given)
-        return cls(profile, raw, single, single and cuts_letters(given), mixed)
+        return cls(profile, raw, single, single and cuts_letters(given), mixed, text)
 
     def default_encoder(self, config: TaskConfig, notify: Notify) -> str:
         """The name of the encoder where none is given."""
@@ -90,11 +93,11 @@ class DataScript:
             raise UsageError(f"{what}: give {arg('encoder', 'zh')}, or a Chinese model of your own")
 
     def report_encoders(self, encoders: Sequence[Encoder], notify: Notify) -> None:
-        """Say that a shipped model has read nothing in the script of the data."""
-        given = [str(each.source) for each in encoders if each.source in _SHIPPED]
-        if self.profile.is_foreign and given:
-            why = f"the data is mostly in {self.profile.main}, and the model {given[0]} has read none: its vectors say little"
-            notify(f"{why}; give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)")
+        """Say that a shipped model has read nothing in the script or the language of the data."""
+        found = (other_language(each, self.profile, self.text, "data") for each in encoders)
+        if (what := next(filter(None, found), None)) is not None:
+            advice = f"give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)"
+            notify(f"{what}: its vectors say little; {advice}")
 
     def check_splitter(self, splitter: Splitter | None) -> None:
         """Refuse the English splitter for Chinese text."""

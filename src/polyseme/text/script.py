@@ -98,13 +98,7 @@ class ScriptProfile:
     @classmethod
     def of_lines(cls, lines: Iterable[str]) -> ScriptProfile:
         """Look at the first lines of a text; no more are read than needed."""
-        some, total = list[str](), 0
-        for line in lines:
-            some.append(line)
-            total += len(line) + 1
-            if total >= SAMPLE_CHARACTERS:
-                break
-        return cls.of("\n".join(some))
+        return cls.of(first_text(lines))
 
     @classmethod
     def of_source(cls, source: Source) -> ScriptProfile:
@@ -202,6 +196,17 @@ def cuts_letters(sentences: Iterable[Sequence[str]]) -> bool:
             return False
         adjacent = adjacent or any(map(operator.and_, counts, counts[1:]))
     return adjacent
+
+
+def first_text(lines: Iterable[str]) -> str:
+    """The first lines of a text, as many as a profile looks at; no more are read."""
+    some, total = list[str](), 0
+    for line in lines:
+        some.append(line)
+        total += len(line) + 1
+        if total >= SAMPLE_CHARACTERS:
+            break
+    return "\n".join(some)
 
 
 def sample_of(source: Source) -> str:
