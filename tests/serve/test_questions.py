@@ -152,7 +152,9 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
             told = ask(service, path, **body)["warning"]
             assert "100 % of its letters), and en is an English model: give model='zh'" in told, path
         swahili = "Jana tulitembea msituni na kutafuta mto ambao baba yangu alivua samaki alipokuwa mtoto. " * 3
-        assert "% of the words of the text are not in the vocabulary of en" in ask(service, "tokenize", input=[swahili])["warning"]
+        assert (
+            "% of the words of the text are not in the vocabulary of en" in ask(service, "tokenize", input=[swahili])["warning"]
+        )
         assert "mostly in Cyrillic" in ask(service, "tokenize", input=["Вчера мы видели", ["его"]])["warning"]
         raw = {"Accept": "application/octet-stream"}
         answer = service.post("/v1/words", json={"model": "zh", "input": ["臺灣的夜市"], "layers": "top"}, headers=raw)

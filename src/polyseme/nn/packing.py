@@ -30,6 +30,17 @@ class Packing:
         self.sizes: list[int] = inside.sum(1).tolist()
         self.steps, position = inside.nonzero(as_tuple=True)
         self.rows = self.order[position]
+        self._lengths = lengths
+
+    def reversed_order(self) -> Tensor:
+        """Return the packed position of the word that the backward direction reads in place of each packed word.
+
+        >>> Packing(torch.tensor([1, 3])).reversed_order().tolist()
+        [3, 1, 2, 0]
+        """
+        starts = torch.cumsum(torch.tensor([0, *self.sizes]), 0)[:-1]
+        sorted_rows = torch.arange(len(self.steps)) - starts[self.steps]
+        return starts[self._lengths[sorted_rows] - 1 - self.steps] + sorted_rows
 
 
 def last_words(sizes: list[int]) -> Tensor:

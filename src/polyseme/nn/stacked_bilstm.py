@@ -2,15 +2,14 @@
 
 Each layer reads the words in both directions and passes on both states. Texts of different lengths are packed without padding
 (`packing`), once for all layers: a text gives the same result alone as beside longer ones, and a text may be empty.
-`torch.nn.LSTM` gets a `PackedSequence`. Dropout is variational (Gal and Ghahramani 2016). Extra vectors can enter between
-layers, where TagLM adds its language model (Peters et al. 2017).
+`torch.nn.LSTM` gets a `PackedSequence`; with gradients on a CPU `packed_bilstm` computes the same, several times as fast.
+Dropout is variational (Gal and Ghahramani 2016). Extra vectors can enter between layers, where TagLM adds its language model
+(Peters et al. 2017).
 """
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +17,13 @@ from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.lstm.packed_bilstm import packed_bilstm
 from polyseme.nn.packing import Packing
 from polyseme.nn.pooling import pool
 from polyseme.nn.to_device import to_device
 
-_X86 = platform.machine().lower() in ("x86_64", "amd64")
+PackedLayer = Callable[[nn.Module, Tensor], Tensor]
+"""Runs a layer over packed words: (words, inputs) -> (words, 2 * hidden)."""
 
 
 class StackedBiLstm(nn.Module):
@@ -68,38 +69,33 @@ class StackedBiLstm(nn.Module):
         lengths = (mask.sum(1) if lengths is None else lengths).cpu()
         if not bool(lengths.any()):
             return vectors.new_zeros(*vectors.shape[:2], self.dim)
-        if not vectors.is_cuda and torch.is_grad_enabled():  # gradients of PyTorch's packed layers are slow on a CPU
-            return self._padded(vectors, mask, lengths, extra)
         packing = Packing(lengths)
         positions = to_device(packing.rows * vectors.shape[1] + packing.steps, vectors.device)
-        sizes = torch.tensor(packing.sizes)
+        run = _with_gradients_on_cpu(packing) if not vectors.is_cuda and torch.is_grad_enabled() else _as_pytorch(packing)
         for number, lstm in enumerate(self.layers):
             if extra is not None and number in self.between:
                 vectors = torch.cat([vectors, extra], dim=2)
-            vectors = self._layer(lstm, self.dropout(vectors), positions, sizes)
+            vectors = self._layer(lstm, self.dropout(vectors), positions, run)
         return self.dropout(vectors)
 
-    def _padded(self, vectors: Tensor, mask: Tensor, lengths: Tensor, extra: Tensor | None) -> Tensor:
-        """The same over padded texts: the backward direction reads each text reversed, so that padding comes last."""
-        steps = torch.arange(vectors.shape[1])
-        reversed_steps = torch.where(mask, lengths[:, None] - 1 - steps, steps).unsqueeze(2)  # the word read at each step
-        for number, lstm in enumerate(self.layers):
-            if extra is not None and number in self.between:
-                vectors = torch.cat([vectors, extra], dim=2)
-            vectors = self.dropout(vectors).to(next(lstm.parameters()).dtype)
-            forward = _one_way(lstm, vectors, "")
-            backward = _one_way(lstm, vectors.gather(1, reversed_steps.expand_as(vectors)), "_reverse")
-            states = torch.cat([forward, backward.gather(1, reversed_steps.expand_as(backward))], dim=2)
-            vectors = states.masked_fill(~mask.unsqueeze(2), 0.0)
-        return self.dropout(vectors)
-
-    def _layer(self, lstm: nn.Module, vectors: Tensor, positions: Tensor, sizes: Tensor) -> Tensor:
+    def _layer(self, lstm: nn.Module, vectors: Tensor, positions: Tensor, run: PackedLayer) -> Tensor:
         """One layer: (batch, words, dim) -> (batch, words, 2 * hidden)."""
         packed = vectors.flatten(0, 1).index_select(0, positions).to(next(lstm.parameters()).dtype)
         with without_autocast(vectors.device):
-            states = lstm(PackedSequence(packed, sizes))[0].data
+            states = run(lstm, packed)
         padded = states.new_zeros(vectors.shape[0] * vectors.shape[1], self.dim).index_copy(0, positions, states)
         return padded.view(*vectors.shape[:2], self.dim)
+
+
+def _as_pytorch(packing: Packing) -> PackedLayer:
+    sizes = torch.tensor(packing.sizes)
+    return lambda lstm, packed: lstm(PackedSequence(packed, sizes))[0].data
+
+
+def _with_gradients_on_cpu(packing: Packing) -> PackedLayer:
+    """Gradients of PyTorch's layers are slow on a CPU."""
+    order = packing.reversed_order()
+    return lambda lstm, packed: packed_bilstm(lstm, packed, packing.sizes, order)
 
 
 def without_autocast(device: torch.device) -> torch.autocast:
@@ -109,27 +105,6 @@ def without_autocast(device: torch.device) -> torch.autocast:
     concatenated with bfloat16 ones (`torch.cat` in PyTorch 2.13). On a CPU without bfloat16 it fails.
     """
     return torch.autocast(device.type, enabled=False)
-
-
-def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:
-    """Run one direction of a layer over padded texts, from zeros: (batch, words, dim) -> (batch, words, hidden)."""
-    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    weights = [getattr(lstm, name + suffix) for name in names]
-    zero = vectors.new_zeros(1, len(vectors), weights[1].shape[1])
-    with without_autocast(vectors.device), _faster_kernels():
-        states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
-    return states
-
-
-@contextmanager
-def _faster_kernels() -> Iterator[None]:
-    """A block in which LSTMs use PyTorch's kernels where oneDNN's are slower with gradients: on ARM, by a third."""
-    before = torch.backends.mkldnn.enabled
-    torch.backends.mkldnn.enabled = before and _X86  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        torch.backends.mkldnn.enabled = before
 
 
 def final_states(states: Tensor, mask: Tensor) -> Tensor:
