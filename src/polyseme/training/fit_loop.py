@@ -14,7 +14,16 @@ from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
 from polyseme.training.asgd import averaged_weights
-from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, reach_of_minutes, revise_budget
+from polyseme.training.budget import (
+    MANY_CORRECTIONS,
+    Budget,
+    Timing,
+    budget_from_config,
+    budget_from_minutes,
+    is_large_correction,
+    reach_of_minutes,
+    revise_budget,
+)
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import SingleProcess
@@ -71,6 +80,7 @@ class FitLoop:
         self._loss_shown = self._clock  # when a loss was shown last
         self._status: RunStatus | None = None
         self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be revised
+        self._told_totals: list[int] = []  # of a budget in minutes, as they were reported
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
 
@@ -295,12 +305,20 @@ class FitLoop:
         budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
             return False
-        how = "faster" if budget.total > self.budget.total else "slower"
-        if self.state.run.is_main_process:
-            of = f"{arg('minutes', self.config.minutes)} is {budget.total:,} steps now, not {self.budget.total:,}"
-            report(f"{of}: the machine is {how} than measured before")
+        self._report_correction(self.budget.total, budget.total)
         self.budget = budget
         return True
+
+    def _report_correction(self, before: int, total: int) -> None:
+        """Report a number of steps that differs much from the one that was told last; most corrections are small."""
+        told = self._told_totals = self._told_totals or [before]
+        if len(told) > MANY_CORRECTIONS or not is_large_correction(told[-1], total):
+            return
+        if self.state.run.is_main_process:
+            how = "faster" if total > told[-1] else "slower"
+            of = f"{arg('minutes', self.config.minutes)} is {total:,} steps now, not {told[-1]:,}"
+            report(f"{of}: the machine is {how} than measured before")
+        told.append(total)
 
     def _checkpoint(self) -> None:
         if self._last_checkpoint[0] == self.progress.step:
