@@ -95,6 +95,8 @@ class FitLoop:
         if self._status is None:
             name, best = self.state.learner.shown_score, self.progress.scores
             self._status = RunStatus(self.budget.total, self.done, name, self.config.patience, best=best.get(name))
+            if self.config.eval_every is None:
+                self._status.evaluations = self.budget.evaluations * self._evaluation_seconds
         return self._status
 
     def stop_note(self) -> str:
