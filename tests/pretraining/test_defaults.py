@@ -122,6 +122,8 @@ def test_verdicts():
     counted = Baselines(500.0, 100.0)
     said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
     assert said == ["usable", "usable for a first try", "hardly usable", "not usable"]
+    repeated = dataclasses.replace(counted, repeats="9 of the 80 held-out sentences are in the training text too")
+    assert repeated.verdict({"perplexity": 40}).startswith("no verdict: 9 of the 80 held-out sentences")
     near_unigrams = Baselines(101.0, 51.0).verdict({"perplexity": 100.2})
     assert near_unigrams.startswith("hardly usable: its perplexity is 2 times that of 3-grams (3-gram 51.0, unigram 101.0)")
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})

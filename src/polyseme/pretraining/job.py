@@ -142,8 +142,9 @@ class TrainingJob(Job):
         self.resolve(shards, *self.split(shards))
         train, held_out = self.split(shards)  # again: less may be held out now
         repeated = repeated_sentences(shards, train, held_out) if isinstance(shards, Shards) else 0
-        if (message := repeats_message(repeated, len(held_out))) and self.run.is_main_process:
-            _log.warning("%s", message)
+        repeats = repeats_message(repeated, len(held_out))
+        if repeats and self.run.is_main_process:
+            _log.warning("%s", repeats)
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
             **self.text_fingerprint(shards),
@@ -185,7 +186,7 @@ class TrainingJob(Job):
                 ids = self.vocabulary_ids(shards)
                 if ids is not None:
                     counted = baselines(shards, train, held_out, ids, both=self.both_directions)
-                    result = dataclasses.replace(result, baselines=counted)
+                    result = dataclasses.replace(result, baselines=dataclasses.replace(counted, repeats=repeats))
                 self._write_finished(shards, card, output, result)
             processes.wait()  # a machine that is lost here must find the others when it comes back
         return result
