@@ -90,7 +90,7 @@ def test_the_state_is_carried_and_put_back(corpus: Corpus, tmp_path: Path) -> No
 
 @pytest.mark.slow  # 40 epochs
 def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
-    result = config().fit(corpus, Run(seed=1), tmp_path / "m")
+    result = config(dev_size=1).fit(corpus, Run(seed=1), tmp_path / "m")
     assert result.ended == "budget" and result.scores["perplexity"] < 3
     model = polyseme.load(tmp_path / "m")
     assert isinstance(model, Ulmfit) and model.embed(["the cat"])[0].shape == (3, 2, 24)

@@ -6,8 +6,8 @@ few examples to learn them: on two cores, 90 seconds were three steps. So
 - the vocabulary is words that occur three times, at most one for fifty words of text, and at most 50,000;
 - on a CPU, more than 4,096 of them are trained by a sampled softmax, which is exact enough at a tenth of the time;
 - where minutes are given, the batch is halved until at least 500 steps fit, as fewer teach only the frequency of words; but
-  only while half the batch keeps two thirds of the words per second. Much of a step's time does not depend on its batch, and
-  where that is most of it, smaller batches are hardly more steps and see far fewer words.
+  only while half the batch keeps 0.6 of the words per second, so that there are a fifth more steps. Much of a step's time does
+  not depend on its batch, and where that is most of it, smaller batches are hardly more steps and see far fewer words.
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ DIVISORS = (1, 2, 4, 8)
 """By which a batch may be divided."""
 TRAINED = 0.85
 """Of the minutes, for steps; the rest is for measuring, evaluations and writing the model."""
-KEPT = 2 / 3
-"""Of the words per second: where half a batch keeps less, it is not halved."""
+KEPT = 0.6
+"""Of the words per second: where half a batch keeps less, it is not halved.
+
+12 s of processor time on 80,000 words of reviews end at a perplexity of 121.3, 121.2 and 129.7 with batches of 805, 201 and 100
+words; a minute of `adapt en` on 3,000 words, beside other programs, at 9.0, 7.6 and 7.8 with 256, 128 and 64.
+"""
 _FREQUENT = 0.35  # of the distinct words of a text of a million words occur three times, in English and in Chinese
 
 
