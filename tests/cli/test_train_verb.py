@@ -170,7 +170,7 @@ def test_labels_that_the_training_data_lacks(run, files):
     result = run(*call, *SMALL, "--out", files / "run")
     assert result.code == 0
     unknown, learned = (line for line in result.err.splitlines() if line.startswith("polyseme: "))
-    has = "has the label 'ORG' (2 times); the training data has no such label, so it counts as wrong"
+    has = "has the label 'ORG' (2 times), which the training data lacks: it counts as wrong"
     assert unknown == f"polyseme: {files}/new.conll:1: {has}"
     assert learned == "polyseme: below a baseline after only 1 step: --epochs was given, and without it there are at least 100"
     (files / "plain.conll").write_text("Ann NOUN\n")

@@ -9,6 +9,7 @@ from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
 from polyseme.tasks.leakage import FILE, leaked_examples, text_hashes
+from polyseme.tasks.pairs import Pairs
 from polyseme.tasks.registry import configure_task
 from polyseme.tasks.tagging import Tagging
 from polyseme.text.labelled.conll import TaggedSentence
@@ -107,10 +108,25 @@ def test_lines_of_a_text_with_several_labels_are_named():
     assert "1 text has several labels, such as 'a' (lines 2, 4)" in found
 
 
-def test_a_column_of_ids_is_not_one_of_labels():
-    found = label_problems([f"text {number}" for number in range(30)], [f"id{number}" for number in range(30)])
-    told = "30 of 30 rows have a label of their own (id0, id1, id2 ...), so nothing can be learned"
-    assert found == [f"{told}; if the labels are in another column, name it with label='NAME'"]
+def test_a_column_of_ids_is_refused_before_training(tmp_path):
+    rows = [f"{number % 290},this is the text {number},{'ab'[number % 2]}\n" for number in range(300)]
+    (tmp_path / "a.csv").write_text("id,words of it,my class\n" + "".join(rows))
+    told = r"a\.csv: the labels of 300 rows are 290 different ones \(0, 1, 2 \.\.\.\), so nothing can be learned: "
+    with pytest.raises(FormatError, match=rf"{told}.*; 'my class' looks like the label: give label='my class'"):
+        job(tmp_path / "a.csv", label="id")
+    pairs = "".join(f"{number},one {number},two {number}\n" for number in range(30))
+    (tmp_path / "pairs.csv").write_text(f"id,sentence1,sentence2\n{pairs}")
+    config, _ = configure_task("pairs", {"label": "id"})
+    with pytest.raises(FormatError, match="nothing can be learned: .*; name the label's with label$"):
+        Pairs.read(tmp_path / "pairs.csv", config, training=True)
+    assert len(Pairs.read(tmp_path / "pairs.csv", config)) == 30  # a file that is only scored
+
+
+def test_labels_that_the_training_data_lacks_are_told_on_one_line(tmp_path):
+    train = write(tmp_path / "a.tsv", [(f"text {number}", "xy"[number % 2]) for number in range(20)])
+    dev = write(tmp_path / "b.tsv", [("known", "x"), *((f"new {number}", f"id{number}") for number in range(9))])
+    lacks = "has 9 labels that the training data lacks, which count as wrong: 'id0' (line 3), 'id1' (line 4), 'id2' (line 5) ..."
+    assert job(train, dev)[1][-1] == f"{dev}: {lacks}"
 
 
 def test_equal_whole_numbers_are_one_label(tmp_path):

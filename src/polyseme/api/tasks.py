@@ -330,6 +330,7 @@ def evaluate(
     >>> import polyseme                                            # doctest: +SKIP
     >>> polyseme.evaluate("my-tagger", "test.conll")               # doctest: +SKIP
     """
+    from polyseme.tasks.error_analysis import unknown_labels_message
     from polyseme.tasks.leakage import leak_message, read_text_hashes
 
     if unknown := [name for name in settings if name not in evaluation_options()]:
@@ -347,8 +348,8 @@ def evaluate(
     report = trained.error_report(data, errors=errors, known=known)
     if report.leaked:
         _log.warning("%s: %s", data, leak_message(report.leaked, report.examples))
-    for unknown_label in report.unknown_labels:
-        _log.warning("%s, which the task has not learned; it counts as wrong", unknown_label)
+    if report.unknown_labels:
+        _log.warning("%s", unknown_labels_message(report.unknown_labels, data))
     return report
 
 

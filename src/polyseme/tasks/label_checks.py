@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from polyseme.base.errors import UsageError, arg
@@ -18,7 +18,7 @@ LARGEST = 0.95
 """A class with a larger share of the examples is reported."""
 _SHOWN = 5
 _MANY = 20  # different numbers with decimals are no classes
-_OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
+_OWN = 0.8  # of the rows with a label of their own: nothing can be learned of classes
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATORS = (",", ";", "|")
 _NO_LABEL = ("None", "NA")  # as Python and R write it; they may be classes, too
@@ -113,7 +113,7 @@ def label_problems(
 def number_problems(labels: Sequence[str | None]) -> list[str]:
     """Say that labels of single texts are many numbers with decimals, no classes; an error if nearly each row has its own."""
     counts = Counter(label for label in labels if label is not None)
-    decimals = [label for label in counts if NUMBER.fullmatch(label) and not float(label).is_integer()]
+    decimals = _decimals(counts)
     if len(decimals) <= max(_MANY, len(counts) / 2):
         return []
     shown = ", ".join(list(counts)[:3])
@@ -156,11 +156,32 @@ def rare_problems(counts: Counter[str], what: str) -> list[str]:
     return [f"{len(rare):,} of {len(counts):,} {what} have fewer than {FEWEST} examples: {shown}"]
 
 
+def own_labels(labels: Sequence[str | None]) -> str:
+    """Say that (nearly) every row has a label of its own, so that nothing can be learned; empty where classes repeat.
+
+    Numbers with decimals are left to `number_problems`, which knows more of them.
+
+    >>> own_labels([f"id{number}" for number in range(30)])
+    'the labels of 30 rows are 30 different ones (id0, id1, id2 ...), so nothing can be learned'
+    """
+    counts = Counter(label for label in labels if label is not None)
+    if not _are_own(counts) or len(_decimals(counts)) > len(counts) / 2:
+        return ""
+    shown = ", ".join(list(counts)[:3])
+    return f"the labels of {counts.total():,} rows are {len(counts):,} different ones ({shown} ...), so nothing can be learned"
+
+
+def _are_own(counts: Counter[str]) -> bool:
+    return counts.total() >= _MANY and len(counts) >= _OWN * counts.total()
+
+
+def _decimals(labels: Iterable[str]) -> list[str]:
+    return [label for label in labels if NUMBER.fullmatch(label) and not float(label).is_integer()]
+
+
 def _class_problems(counts: Counter[str]) -> list[str]:
-    if counts.total() >= _MANY and len(counts) >= _OWN * counts.total():
-        shown = ", ".join(list(counts)[:3])
-        what = f"{len(counts):,} of {counts.total():,} rows have a label of their own ({shown} ...), so nothing can be learned"
-        return [f"{what}; if the labels are in another column, name it with {arg('label', 'NAME')}"]
+    if _are_own(counts):
+        return []  # an error says so
     found = rare_problems(counts, "classes")
     for name in _NO_LABEL:
         if name in counts and len(counts) > 2:
