@@ -316,6 +316,13 @@ class Task(Learner):
         main, loss = scores[self.main_metric], self.dev_loss(examples, outputs)
         return 1.0 - (0.0 if math.isnan(main) else main) + _TIE_BREAK * loss / (1.0 + loss)
 
+    def is_perfect(self, score: float) -> bool:
+        return score <= _TIE_BREAK
+
+    def cannot_improve(self, score: float) -> bool:
+        """Where outputs tell their loss, it may still fall when all of them are right."""
+        return score <= 0.0
+
     def dev_loss(self, examples: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Return the mean loss of outputs, 0 or more; 0 also where outputs do not tell it."""
         return 0.0

@@ -32,6 +32,10 @@ class RunStatus:
     best: float | None = None
     is_tie: bool = False
     """Whether the best score is that of an evaluation before."""
+    is_perfect: bool = False
+    """Whether the last evaluation had no error."""
+    is_over: bool = False
+    """Whether the run ends before its budget."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
     _start: tuple[int, float] | None = None
@@ -96,6 +100,17 @@ class RunStatus:
             return None
         early = "" if self.patience is None else ", less if the dev score stops improving"
         return f"expected time: {format_duration(self.left)}{early}"
+
+    def remark(self) -> str:
+        """A line about a perfect score: why training ends, or why it goes on; empty before.
+
+        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, is_over=True).remark()
+        'perfect dev f1: no later network can be better, so the training ends here'
+        """
+        if not self.is_perfect or self.done >= self.total:
+            return ""
+        on, over = "of such networks, the one with the least dev loss is kept", "no later network can be better, so the training ends here"
+        return f"perfect dev {self.score_name.replace('_', ' ')}: {over if self.is_over else on}"
 
     def _loss(self) -> str:
         return f"{'sampled loss' if self.sampled else 'loss'} {_value(self.loss or 0.0)}"
