@@ -131,7 +131,11 @@ def test_from_a_pipe(run, runs, monkeypatch):
         ("tagger", "# text = Ann\n1\tAnn\n", "every line has a tab, as in labelled data, and is"),
         ("tagger", "Ann B-PER\nsleeps O\n\nBob S-PER\n", "the lines are words and a tag, as in labelled data, and each is"),
         ("tagger", "Ann B-PER\nsleeps\n", None),
-        ("tagger", "，\u3000O\n张 B-PER.NAM\n三 M-PER.NAM\n", "the lines are words and a tag, as in labelled data, and each is"),
+        (
+            "tagger",
+            "，\u3000O\n张 B-PER.NAM\n三 M-PER.NAM\n",
+            "the lines are words and a tag, as in labelled data, and each is",
+        ),
         ("classifier", "Ann B-PER\nsleeps O\n", "the lines are words and a tag, as in labelled data, and each is"),
         ("classifier", "text\tlabel\na good film\tpos\n", "every line has a tab, as in labelled data, and is"),
         ("classifier", "a good film\tat last\na bad film\n", None),
@@ -147,6 +151,12 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
         "give the texts alone, one per line, or score the data with `polyseme evaluate`\n"
     )
     assert result.err == (note if what else "")
+
+
+def test_json_marks_texts_without_a_word(run, runs, tmp_path):
+    (tmp_path / "a.txt").write_text("a good film\n\n")
+    rows = run("predict", runs / "classifier", "--input", tmp_path / "a.txt", "--json").json
+    assert [row.get("empty") for row in rows] == [None, True]
 
 
 def test_a_line_without_a_tag_among_many_does_not_hide_that_data_is_labelled(run, runs, tmp_path):

@@ -75,7 +75,7 @@ class Task(Learner):
     """How many columns of a table make a line of `polyseme predict`; 0: its lines are no columns."""
     score_name = "error"
     report: TrainingReport | None = None
-    """How well it does on dev and test data, where `polyseme.train` trained it just now."""
+    """How well it does on dev and test data, as its folder says; with errors where `polyseme.train` trained it just now."""
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__()
@@ -272,7 +272,7 @@ class Task(Learner):
         return self.features.lr_multipliers("features.")
 
     def __str__(self) -> str:
-        """How well it does, where it was trained just now; `repr` has the modules of the network."""
+        """How well it does, where that is known; `repr` has the modules of the network."""
         return repr(self) if self.report is None else f"{self.kind}\n{self.report}"
 
     def _repr_html_(self) -> str:

@@ -236,6 +236,7 @@ def confusion_text(table: Confusion, width: int = WIDTH) -> str:
     """A confusion matrix of at most so many columns: of many classes the largest, and all others as one."""
     from rich.cells import cell_len
 
+    table = table.without_empty_no_span()
     for most in range(min(len(table.labels), _CLASSES), 0, -1):
         part = table.largest(most)
         text = str(replace(part, labels=tuple(short(label, _LABEL) for label in part.labels)))
@@ -246,7 +247,7 @@ def confusion_text(table: Confusion, width: int = WIDTH) -> str:
 
 def html_confusion(table: Confusion, *, caption: str = "") -> str:
     """A confusion matrix for a notebook; of many classes the largest, and all others as one."""
-    part = table.largest(_CLASSES)
+    part = table.without_empty_no_span().largest(_CLASSES)
     rows = [[label, *counts] for label, counts in zip(part.labels, part.counts.tolist(), strict=True)]
     return html_table(["gold \\ predicted", *part.labels], rows, caption=caption)
 

@@ -147,13 +147,14 @@ def rare_problems(counts: Counter[str], what: str) -> list[str]:
     """Say which labels have few examples; `what` they are, as a plural.
 
     >>> rare_problems(Counter({"PER": 90, "PRE": 1}), "types of spans")
-    ['1 of 2 types of spans have fewer than 3 examples: PRE (1)']
+    ['1 of 2 types of spans has fewer than 3 examples, too few to learn it: PRE (1)']
     """
     rare = sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label))
     if not rare:
         return []
     shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
-    return [f"{len(rare):,} of {len(counts):,} {what} have fewer than {FEWEST} examples: {shown}"]
+    has, learn = ("has", "it") if len(rare) == 1 else ("have", "them")
+    return [f"{len(rare):,} of {len(counts):,} {what} {has} fewer than {FEWEST} examples, too few to learn {learn}: {shown}"]
 
 
 def own_labels(labels: Sequence[str | None]) -> str:
@@ -182,7 +183,7 @@ def _decimals(labels: Iterable[str]) -> list[str]:
 def _class_problems(counts: Counter[str]) -> list[str]:
     if _are_own(counts):
         return []  # an error says so
-    found = rare_problems(counts, "classes")
+    found = [f"{each}; macro_f1 counts each class alike" for each in rare_problems(counts, "classes")]
     for name in _NO_LABEL:
         if name in counts and len(counts) > 2:
             many = "1 example" if counts[name] == 1 else f"{counts[name]:,} examples"

@@ -200,7 +200,7 @@ class FitLoop:
 
     def _show_step(self, display: Display) -> None:
         self.status.advance(self.done, self.budget.total, self.progress.seconds)
-        self.status.epoch = self._epoch()
+        self.status.epoch = self.epoch
         if display.live and time.monotonic() - self._loss_shown > DISPLAY_SECONDS:
             self._note_loss()
         display.stepped(self.status)
@@ -235,7 +235,8 @@ class FitLoop:
         if checkpoint or self.progress.ended is not None:
             self._checkpoint()
 
-    def _epoch(self) -> float:
+    @property
+    def epoch(self) -> float:
         """Passes over the data so far: by batches where their number is known, so that the number in all stays as it is."""
         batches: int | None = getattr(self.state.batches, "batches_per_epoch", None)
         if batches is None:
@@ -280,6 +281,7 @@ class FitLoop:
         self._tick(training=False)
         self._evaluation_seconds = progress.seconds - begun
         self._all_evaluation_seconds += self._evaluation_seconds
+        assert progress.best is not None
         if self.done < self.budget.total and self.state.learner.cannot_improve(progress.best):
             progress.ended = "perfect"
         self._metrics_log.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})

@@ -52,6 +52,8 @@ class TrainOutput:
     call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
+    epochs: float | None = None
+    """Passes over the data; None: not known."""
     first_step: int = dataclasses.field(default=0, compare=False)
     """The step from which this call trained on."""
 
@@ -136,6 +138,7 @@ class Trainer:
             scores=progress.scores,
             ended=progress.ended,
             stopped_by=stopped,
+            epochs=round(loop.epoch, 4),
             first_step=first_step,
         )
 

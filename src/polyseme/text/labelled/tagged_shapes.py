@@ -151,7 +151,7 @@ def tagged_line(lines: Iterable[str]) -> str:
     tags = {row[-1] for _, row in full if len(row) == width}
     tagged = [line for line, row in full if len(row) == width > 1 and _SPAN_TAG.fullmatch(row[-1])]
     are_spans = bool(tags - {"O"}) and len(tagged) >= _MOST * len(full)
-    are_words = width == 2 and most >= _MOST * len(full) and 2 < len(tags) and tags <= _WORD_TAGS
+    are_words = width == 2 and most >= _MOST * len(full) and len(tags) > 2 and tags <= _WORD_TAGS
     return full[0][0] if are_spans or are_words else ""
 
 
