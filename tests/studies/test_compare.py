@@ -213,7 +213,7 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(
 
 @pytest.mark.parametrize(("task", "told"), [
     ("tagging:train.conll:dev.con", "cannot read dev.con: No such file or directory"),
-    ("classification:a.csv:a.csv", "give --option label=NAME with one of: channel, queue"),
+    ("classification:a.csv:a.csv", "give --option label=NAME with one of: channel, group"),
 ])  # fmt: skip
 def test_data_that_cannot_be_read_is_told_before_anything_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, told: str
@@ -223,7 +223,7 @@ def test_data_that_cannot_be_read_is_told_before_anything_is_trained(
     rows = [
         f"{'web' if n // 3 % 2 else 'mail'},{'sales' if n % 2 else 'help'},please answer question {n} soon" for n in range(20)
     ]
-    Path("a.csv").write_text("\n".join(["channel,queue,body", *rows, ""]))
+    Path("a.csv").write_text("\n".join(["channel,group,body", *rows, ""]))
     found = polyseme_call("compare", "--tasks", task, "--encoders", "none", "--out", "study")
     assert found.exit_code != 0 and told in found.output.splitlines()[-1] and found.output.count(told) == 1
     assert "Error" not in found.output and not Path("study").exists()

@@ -165,7 +165,7 @@ def _refuse_tables(lines: list[Any], name: str) -> None:
 def _warn_if_labelled(task: Task, lines: list[Any], name: str) -> None:
     """Warn if lines look like labelled data, and the task takes each as a text."""
     from polyseme.tasks.base import Task
-    from polyseme.text.labelled.tagged_shapes import tagged_line
+    from polyseme.text.labelled.tagged_lines import tagged_line
 
     texts = (line for line in lines if isinstance(line, str))
     full = [line for line in texts if line.strip() and not line.startswith("#")]  # CoNLL-U has comments

@@ -44,7 +44,7 @@ from polyseme.text.labelled.table_columns import (
     plain,
     report_columns,
 )
-from polyseme.text.labelled.tagged_shapes import tagged_line
+from polyseme.text.labelled.tagged_lines import tagged_line
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines", "fasttext"]
 NO_AGREEMENT = "-"
