@@ -136,8 +136,8 @@ def other_language(encoder: Encoder, profile: ScriptProfile, text: str, what: st
         return None
     if profile.is_foreign:
         return f"the {what} is mostly in {profile.main}, and the model {encoder.source} has read none"
-    is_latin = encoder.source == "en" and encoder.vocabulary is not None and profile.share("Latin") >= MOSTLY
-    if not is_latin or (unknown := unknown_share(text, encoder.vocabulary)) < _UNKNOWN:
+    vocabulary = encoder.vocabulary if encoder.source == "en" and profile.share("Latin") >= MOSTLY else None
+    if vocabulary is None or (unknown := unknown_share(text, vocabulary)) < _UNKNOWN:
         return None
     share = f"{unknown:.0%} of the words of the {what} are not in the vocabulary of {encoder.source}"
     return f"{share}, as in a language other than English"
