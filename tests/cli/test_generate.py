@@ -325,7 +325,11 @@ class Ended:
         (UsageError("too many"), 2, "polyseme: too many\n"),
         (KeyboardInterrupt(), 130, "polyseme: stopped\n"),
         (FileNotFoundError(2, "No such file", "a"), 1, "polyseme: a: No such file\n"),
-        (ValueError("odd"), 1, "polyseme: ValueError: odd (a bug of ours; POLYSEME_DEBUG=1 shows where)\n"),
+        (
+            ValueError("odd"),
+            1,
+            "polyseme: internal error: ValueError: odd (please report it with the traceback, which POLYSEME_DEBUG=1 shows)\n",
+        ),
     ],
 )
 def test_exit_codes(run, monkeypatch, ending, code, message):

@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 from polyseme.base.errors import PolysemeError
 from polyseme.nn.pauses import pausing
+from polyseme.serve.logs import error_without_texts
 from polyseme.serve.speed import SpeedMeter
 
 BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.0
@@ -414,7 +415,7 @@ def compute_alone(operation: Operation, contents: list[Any]) -> list[Any]:
     except Exception as error:
         if len(contents) == 1:
             if not isinstance(error, PolysemeError):
-                _log.warning("a text of %s failed: %s", operation.key, type(error).__name__)
+                _log.error("internal error on a text of %s: %s", operation.key, error_without_texts(error))
             return [_without_frames(error)]
     half = len(contents) // 2
     return compute_alone(operation, contents[:half]) + compute_alone(operation, contents[half:])
