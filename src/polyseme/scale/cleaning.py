@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.array_file import save_array
 from polyseme.base.display import count, html_table, named_values
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError, arg
 from polyseme.base.files import atomic, write_text
@@ -216,8 +217,8 @@ class SignShards:
         entries["hash"] = bands(signatures)
         entries["document"] = np.arange(shard.lines, dtype=np.uint32)[:, None]
         flat = entries[~blank].reshape(-1)  # blank lines separate documents and stay
-        _save(self.folder / f"signatures-{shard.number:06}.npy", signatures)
-        _save(self.folder / f"buckets-{shard.number:06}.npy", flat[np.argsort(flat["hash"], kind="stable")])
+        save_array(self.folder / f"signatures-{shard.number:06}.npy", signatures)
+        save_array(self.folder / f"buckets-{shard.number:06}.npy", flat[np.argsort(flat["hash"], kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ class CompareBuckets:
             [np.stack([documents[1:][same], firsts[1:][same]], 1), np.stack([documents[1:][same], documents[:-1][same]], 1)]
         )
         pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
-        _save(path, self._similar(pairs))
+        save_array(path, self._similar(pairs))
 
     def _entries(self, partition: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes of a range, and the documents, counted over all shards."""
@@ -337,8 +338,3 @@ def _places(shards: Sequence[Shard]) -> tuple[tuple[int, str, int], ...]:
         places.append((document, piece.file, piece.first))
         document += piece.lines
     return tuple(places)
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    with atomic(path) as part, part.open("wb") as file:
-        np.save(file, array)

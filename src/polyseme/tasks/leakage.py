@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.array_file import save_array
 from polyseme.base.errors import FormatError
-from polyseme.base.files import atomic
 from polyseme.text.words import get_splitter
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def leak_message(leaked: int, total: int) -> str:
 
 def write_text_hashes(folder: Path, hashes: TextHashes) -> None:
     """Keep the hashes of the training data in the folder of a task."""
-    with atomic(folder / FILE) as part, part.open("wb") as file:
-        np.save(file, np.unique(hashes))
+    save_array(folder / FILE, np.unique(hashes))
 
 
 def read_text_hashes(folder: Path) -> TextHashes:
