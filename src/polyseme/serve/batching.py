@@ -34,7 +34,7 @@ from polyseme.serve.speed import SpeedMeter
 
 BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.0
 FEW = 64
-"""Requests that may always wait, however long: so many clients may ask a slow model at a time."""
+"""Up to this many requests are queued whatever the expected wait, so that a slow model can serve several clients."""
 _PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps; longer texts are long
 _BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
 _BURST, _BURST_SECONDS = 3, 2.0  # for so long, so many times the wait is allowed: a short burst or stall is no overload

@@ -16,7 +16,7 @@ TextPooling = Literal["mean", "max", "both"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableTaskConfig(SequenceTaskConfig):
-    """Of tasks whose data are tables."""
+    """Settings that all tasks on tables of texts and labels share."""
 
     text: str | None = setting(
         None,
