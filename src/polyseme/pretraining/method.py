@@ -74,7 +74,7 @@ class NeuralMethod(Method):
 
     dev_size: int | None = setting(
         None,
-        "Sentences at the end of the text (for BERT and GPT documents) that are not trained on, to validate on.",
+        "Size of the validation set, held out at the end of the text: sentences, or documents for BERT and GPT.",
         min=1,
         metavar="N",
         default_text="a hundredth, at most 2,000 sentences or 1,000 documents",
