@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MIN_SHARE = 0.1
 """Of the characters: so much is reported."""
-FEWEST = 3
+MIN_LEAKED_EXAMPLES = 3
 """Fewer examples may be chance."""
 FILE = "training-texts.npy"
 """In the folder of a trained task: a hash of the texts of each example that it was trained on."""
@@ -42,7 +42,7 @@ def leaked_examples(task: type[Task], known: TextHashes, scored: Sequence[Any]) 
     """Return how many of the scored examples have texts of training examples, but for case and blanks; 0 if few have."""
     leaked = np.isin(text_hashes(task, scored), known)
     sizes = np.array([sum(map(len, _texts(task, example))) for example in scored])
-    return int(leaked.sum()) if leaked.sum() >= FEWEST and sizes[leaked].sum() > MIN_SHARE * sizes.sum() else 0
+    return int(leaked.sum()) if leaked.sum() >= MIN_LEAKED_EXAMPLES and sizes[leaked].sum() > MIN_SHARE * sizes.sum() else 0
 
 
 def leak_message(leaked: int, total: int) -> str:
