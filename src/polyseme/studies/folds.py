@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polyseme.base.display import columns, count, html_table, json_text
+from polyseme.base.display import columns, count, format_score, html_table, json_text
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import report
@@ -129,17 +129,13 @@ class CrossValidation:
         rows |= {f"fold {number}": scores for number, scores in enumerate(self.folds, 1)}
         return [
             ["", *names],
-            *([title, *(_shown(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
+            *([title, *(format_score(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
         ]
 
 
 def _mean(folds: Sequence[Mapping[str, float]]) -> Scores:
     shared = [name for name in folds[0] if all(name in fold for fold in folds)] if folds else []
     return {name: statistics.fmean(fold[name] for fold in folds) for name in shared}
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
 @dataclass(frozen=True)

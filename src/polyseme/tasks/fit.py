@@ -90,7 +90,7 @@ class Splits:
     names: Mapping[str, str] = field(default_factory=dict)
     """Files of the dev and the test data, for the report of errors."""
     texts: Sequence[Any] | None = None
-    """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
+    """Examples of all runs that share a cache of frozen layers; None: the cache is for this run alone."""
     dev_file: str | None = None
     """Dev data of its own; None: examples are held out, or come from no file."""
 
