@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
@@ -17,6 +18,7 @@ from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.folder import load
 from polyseme.tasks.predictions import LabelPrediction
 from polyseme.tasks.restarts import Attempts, failure_message, rare_classes
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
@@ -156,6 +158,42 @@ def test_if_all_attempts_fail_the_best_of_them_is_kept(tmp_path: Path, monkeypat
     assert Attempts.read(tmp_path / "out" / "run").kept_step == outcome.result.best_step
     again = trained(tmp_path / "out", SAME)
     assert again.scores == outcome.scores and again.result.best_step == outcome.result.best_step
+
+
+def test_if_the_last_attempt_diverges_the_best_before_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    out, attempt = tmp_path / "out", lambda: len(Attempts.read(tmp_path / "out" / "run").scores)
+    losses, steps, finite = [0.7, 0.5, 0.1], list[None](), IntervalMetrics.finite
+    kept = dict[str, torch.Tensor]()
+
+    def loss(self: Classification, examples: Any, outputs: Any) -> float:
+        return losses[attempt()]
+
+    def save(self: Classification, folder: Path) -> None:
+        if attempt() == 1:
+            kept.update({name: value.clone() for name, value in self.state_dict().items()})
+        write(self, folder)
+
+    def diverging(metrics: IntervalMetrics, processes: SingleProcess) -> bool:
+        steps.extend([None] * (attempt() == 2))
+        return finite(metrics, processes) and len(steps) < 4  # after three evaluations, whose networks were saved
+
+    write = Classification.save
+    monkeypatch.setattr(Classification, "dev_loss", loss)
+    monkeypatch.setattr(Classification, "save", save)
+    monkeypatch.setattr(IntervalMetrics, "finite", diverging)
+    outcome = trained(out, SAME)
+    assert "not finite at step 4: the best network of the attempts before is kept" in caplog.text
+    result = result_of(out)
+    assert (outcome.restarts, result["restarts"], result["learned"], result["steps"]) == (2, 2, False, 50)
+    assert "also after 2 restarts with a smaller learning rate; " in result["warning"]
+    found = load(out).state_dict()
+    assert kept and all(torch.equal(found[name], value) for name, value in kept.items())
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = trained(out, SAME)  # it is finished
+    assert again.scores == outcome.scores and again.result.best_step == outcome.result.best_step
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_between_equal_scores_the_loss_decides() -> None:

@@ -1,9 +1,9 @@
 """Restarts of a run that learned nothing, with a smaller learning rate.
 
 A network can collapse: it gives one answer to every example, and its loss is that of the prior. Or it diverges: its loss is no
-finite number any more. A smaller learning rate often helps. If no attempt learns anything, the best network of all is kept. The
-attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in. Runs of versions without restarts
-have no such file, and end as they would have.
+finite number any more. A smaller learning rate often helps. If no attempt learns anything, the best network of all is kept;
+after a stop, the best of those since. The attempts of a run are in `run/attempts.json`, so that a resumed run knows which one
+it is in. Runs of versions without restarts have no such file, and end as they would have.
 """
 
 from __future__ import annotations
