@@ -1,5 +1,6 @@
 """For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and little to wait for."""
 
+import gc
 import os
 import signal
 import threading
@@ -24,6 +25,21 @@ def without_waiting() -> Iterator[None]:
         patch.setattr("polyseme.encoders.elmo.WARM_UP", 3)
         patch.setattr("os.fsync", lambda file: None)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collect no garbage among the tests and libraries that stay, neither while they come nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or nanobind reports that its types were never deleted
 
 
 LONG = ["test_readme.py", "test_contract.py", "test_adapt.py", "test_kills.py", "test_old_folders.py"]
