@@ -1,6 +1,7 @@
 """For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and little to wait for."""
 
 import gc
+import logging
 import os
 import signal
 import threading
@@ -36,6 +37,9 @@ def pytest_collection() -> Iterator[object]:
     finally:
         gc.freeze()
         gc.enable()
+        for name, logger in logging.Logger.manager.loggerDict.items():
+            if name.startswith("torch") and isinstance(logger, logging.Logger):
+                logger.propagate = True  # pytest adds its handlers to all that do not, six times a test
 
 
 def pytest_unconfigure() -> None:
