@@ -66,7 +66,7 @@ def test_fine_tuned_rows_have_folders_of_their_own() -> None:
 
 @pytest.mark.parametrize(("options", "told"), [
     (["hiden=3"], r"no option 'hiden' for ner, nli \(did you mean 'hidden_size'\?\)"),
-    (["hidden_size=many"], "^polyseme: ner, nli: --hidden-size is 'many'; expected a whole number or none$"),
+    (["hidden_size=many"], "^polyseme: ner, nli: --hidden-size is 'many'; expected a whole number$"),
     (["positions=inputt"], "'inputt'; allowed: input, between, output$"),
     (["column=3"], "no option 'column' for nli; for a data set that has it: ner:column=VALUE"),
     (["encoder_lr_multiplier=0.5"], r"frozen.*fine-tuned rows only: finetune:encoder_lr_multiplier=VALUE"),
