@@ -77,8 +77,8 @@ class FeaturesConfig(Config):
     )
     layers: Literal["mix", "top", "all"] = setting(
         "mix",
-        "Encoder layers: a learned mix, the top layer, or all layers concatenated. Of pairs all of small frozen encoders, "
-        "unless given.",
+        "How encoder layers are read: mix (a learned weighted sum), top (the top layer only) or all (concatenated). "
+        "Pairs with a small frozen encoder read all by default.",
         group="Encoders",
     )
     norm: LayerNorm = setting(
