@@ -78,8 +78,8 @@ class FeaturesConfig(Config):
     )
     layers: Literal["mix", "top", "all"] = setting(
         "mix",
-        "Encoder layers to use: a learned weighted sum (mix), the top layer, or all layers concatenated. Default for pairs "
-        "with a small frozen encoder: all.",
+        "How encoder layers are read: mix (a learned weighted sum), top (the top layer only) or all (concatenated). "
+        "Pairs with a small frozen encoder read all by default.",
         group="Encoders",
     )
     norm: LayerNorm = setting(
