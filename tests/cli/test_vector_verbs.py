@@ -117,6 +117,13 @@ def test_a_folder_with_its_card(run, corpus, tmp_path):
     assert facts["encoder"] == "word2vec" and facts["card"] is True and facts["vocabulary"] == 12
 
 
+def test_words_that_are_looked_up_need_no_splitter(run, tmp_path):
+    vectors = tmp_path / "zh.vec"
+    vectors.write_text("3 2\n银行 1 0\n河岸 1 0.5\n经济学 0 1\n")
+    for call in (("similar", "银行"), ("analogy", "银行", "河岸", "经济学")):
+        assert (found := run(*call, "-m", vectors)).code == 0 and found.err == ""
+
+
 def test_convert_refuses_a_suffix_of_no_format(run, vectors, tmp_path):
     for name in ("v.foo", "v.vecs", "v.arpa"):
         told = one_sentence(run("convert", vectors, tmp_path / name), 2)

@@ -329,11 +329,11 @@ def test_rows_fit_the_language_of_the_data_by_default(tmp_path: Path) -> None:
     english, chinese = tmp_path / "english.conll", tmp_path / "chinese.conll"
     english.write_text(TRAIN)
     chinese.write_text("李 B-PER.NAM\n娜 I-PER.NAM\n在 O\n北 B-LOC\n京 I-LOC\n。 O\n\n" * 6)
-    rows = lambda *files, **more: (
-        Study.from_config(  # noqa: E731
-            CompareConfig(tasks=tuple(f"tagging:{each}:{each}" for each in files), **more), tmp_path
-        ).rows
-    )
+
+    def rows(*files: Path, **more: Any) -> tuple[str, ...]:
+        config = CompareConfig(tasks=tuple(f"tagging:{each}:{each}" for each in files), **more)
+        return Study.from_config(config, tmp_path).rows
+
     assert rows(english) == ("none", "en") and rows(chinese) == ("none", "zh") and rows(english, chinese) == ("none", "elmo")
     assert rows(english, vectors=(f"en={english}",)) == ("none", "word2vec", "word2vec+elmo")
 

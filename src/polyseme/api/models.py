@@ -20,6 +20,7 @@ from polyseme.api.arguments import (
 )
 from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
+from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def load(
     """
     from polyseme.formats.load import load as read
 
+    if not isinstance(model, str | Path):
+        what = "the name of a model, or the path of its folder or file"
+        raise UsageError(f"the model is {short(repr(model))}; expected {what}")
     files: dict[str, Any] = {"options": options, "vocabulary": vocabulary, "token_embeddings": token_embeddings}
     more: dict[str, Any] = {"splitter": splitter, "subword_pooling": subword_pooling, "device": device, "precision": precision}
     return read(str(model), **files, **more)

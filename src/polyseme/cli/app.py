@@ -100,7 +100,7 @@ VERBS = (
         function=language.fill,
         name="fill",
         loads=True,
-        examples=['polyseme fill "The [MASK] of the river." --model my-bert'],
+        examples=['polyseme fill "The [MASK] of the river."', 'polyseme fill "The [MASK] of the river." --model my-bert'],
     ),
     Verb(
         function=words.neighbours,
