@@ -176,7 +176,7 @@ class ScriptProfile:
 def is_chinese_data(lines: Sequence[str]) -> bool:
     """Whether lines of labelled data are in Chinese; their labels, tags and field names are mostly Latin, so lines count.
 
-    >>> is_chinese_data(["我 O", "在 O", "北 B-LOC", "京 I-LOC"]), is_chinese_data(["Li Na (李娜) won.\tsports", "Yes.\tno"])
+    >>> is_chinese_data(["我 O", "在 O", "北 B-LOC", "京 I-LOC"]), is_chinese_data(["Li Na (李娜)\ta", "Yes\ta", "No\tb"])
     (True, False)
     """
     lines = [line for line in lines if line.strip()]
