@@ -339,8 +339,8 @@ def evaluate(
     from polyseme.tasks.leakage import leak_message, read_text_hashes
 
     if unknown := [name for name in settings if name not in evaluation_options()]:
-        known = [*evaluation_options(), "errors", "device"]
-        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], known)}")
+        arguments = [*evaluation_options(), "errors", "device"]
+        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], arguments)}")
     if not is_dataset(data):
         check_data(data=data)
     trained = loaded_task(task, device)
