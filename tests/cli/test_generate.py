@@ -186,6 +186,7 @@ class Sizes(Config):
     positions: tuple[Literal["input", "output"], ...] = setting(("input",), "Names.")
     layers: Literal["mix", "top"] = setting("mix", "One name.", group="Model")
     header: bool | None = setting(None, "Yes, no, or neither.", default_text="detected")
+    limit: float | None = setting(1.0, "A number; none: no limit.", above=0, default_text="none")
 
 
 class Given(dict):
@@ -226,6 +227,8 @@ def call(run, monkeypatch):
         ([], {}),
         (["--count", "7"], {"count": 7}),
         (["-n", "7", "--share", "0.5"], {"count": 7, "share": 0.5}),
+        (["--limit", "2.5"], {"limit": 2.5}),
+        (["--limit", "none"], {"limit": None}),
         (["--filters", "1:32,2:64"], {"filters": [[1, 32], [2, 64]]}),
         (["--betas", "0.5,0.75"], {"betas": [0.5, 0.75]}),
         (["--positions", "input, output"], {"positions": ["input", "output"]}),
@@ -241,12 +244,22 @@ def test_values(call, arguments, expected):
     assert result.code == 0 and result.json == [{"path": "a.txt", **expected}]
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=" ".join)
+def test_none_turns_clipping_off(path):
+    defaults = CONFIGS[path]()
+    if "clip_norm" in (options := options_of(defaults)):
+        made = build(defaults, {"clip_norm": "none"}, "it")
+        assert options_of(made)["clip_norm"].default is None and options["clip_norm"].default is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--count", "0"], "--count is 0; allowed: 1 to 9"),
         (["--count", "many"], "--count is 'many'; expected a whole number"),
-        (["--share", "half"], "--share is 'half'; expected a number"),
+        (["--share", "half"], "--share is 'half'; expected a number or none"),
+        (["--count", "none"], "--count is 'none'; expected a whole number"),
+        (["--limit", "off"], "--limit is 'off'; expected a number or none"),
         (["--share", "nan"], "--share is nan; allowed: above 0"),
         (["--share", "0"], "--share is 0.0; allowed: above 0"),
         (["--betas", "0.5,1"], "--betas is 1.0; allowed: 0 or more, below 1"),
@@ -313,7 +326,11 @@ class Ended:
         (UsageError("too many"), 2, "polyseme: too many\n"),
         (KeyboardInterrupt(), 130, "polyseme: stopped\n"),
         (FileNotFoundError(2, "No such file", "a"), 1, "polyseme: a: No such file\n"),
-        (ValueError("odd"), 1, "polyseme: ValueError: odd (a bug of ours; POLYSEME_DEBUG=1 shows where)\n"),
+        (
+            ValueError("odd"),
+            1,
+            "polyseme: internal error: ValueError: odd (please report it with the traceback, which POLYSEME_DEBUG=1 shows)\n",
+        ),
     ],
 )
 def test_exit_codes(run, monkeypatch, ending, code, message):

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.dedupe import write_documents
 from polyseme.api.corpora import dedupe_corpus, filter_corpus
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import InterruptedRun, PolysemeError
 from polyseme.text.filtering.language import language_of
 from polyseme.text.filtering.minhash import plain_words, signature, similarity
 from tests.scale.contents import contents
@@ -54,6 +54,27 @@ def test_planted_near_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert contents(tmp_path / "out") == before
     with pytest.raises(PolysemeError, match=r"other settings \(threshold\)"):
         dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000, threshold=0.9)
+
+
+def test_a_refused_call_releases_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two three four\n", encoding="utf-8")
+    dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
+    with pytest.raises(PolysemeError, match=r"other settings \(threshold\)") as refused:
+        dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, threshold=0.9)
+    assert refused.value.__traceback__ is not None  # its frames are still there, as in a notebook
+    assert dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0).kept == 1
+
+
+def test_ctrl_c_while_the_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("one two three four\n", encoding="utf-8")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyseme.scale.cleaning.scan", interrupted)
+    with pytest.raises(InterruptedRun, match="run the same command to resume"):
+        dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
+    assert not (tmp_path / "out").exists()
 
 
 def test_blank_lines_stay(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import json
 import logging
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +21,7 @@ from polyseme.serve import limits, requests
 from polyseme.serve.access import AccessLog
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
-from polyseme.serve.logs import TextLines
+from polyseme.serve.logs import JsonLines, TextLines
 from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModels, names_of
 from tests.encoders.small import sentences
@@ -119,14 +120,14 @@ def test_tokenize(service: TestClient) -> None:
     assert answer["data"] == [{"index": 0, "words": ["It", "'s", "so", "."], "offsets": [[0, 2], [2, 4], [5, 7], [7, 8]]}]
 
 
-def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     models = tiny_models()
     encoder = models.model(None).encoder
     embed = encoder.embed
 
     def poisoned(texts: Any, **settings: Any) -> Any:
         if any("poison" in text for text in texts):
-            raise RuntimeError("the texts are secret")
+            raise RuntimeError(f"secret {texts}") from KeyError("secret")
         return embed(texts, **settings)
 
     monkeypatch.setattr(encoder, "embed", poisoned)
@@ -137,7 +138,42 @@ def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPa
         raw = service.post("/v1/words", json={"input": ["a cat", "poison", "a dog"]}, headers=RAW)
         assert np.isnan(np.frombuffer(raw.content, "<f4").reshape(5, -1)).any(1).tolist() == [False, False, True, False, False]
         assert service.post("/v1/words", json={"input": "poison"}).status_code == 500
+        assert re.search(
+            r"internal error on a text of .*RuntimeError at .*test_app\.py:\d+ in poisoned, caused by KeyError", caplog.text
+        )
+        assert "secret" not in caplog.text and "poison'" not in caplog.text
         assert service.post("/v1/words", json={"input": "a cat"}).status_code == 200
+
+
+def test_an_internal_error_is_logged_with_its_frames_and_without_texts(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("polyseme.serve.vectors.tokenize", broken)
+    app = create_app(ServeConfig(), tiny_models)
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as service:
+        answer = service.post("/v1/tokenize", json={"input": "secret"})
+    assert answer.status_code == 500 and "secret" not in answer.text
+    assert re.search(
+        r"internal error, .*: RuntimeError at .*app\.py:\d+ in tokenize, .*test_app\.py:\d+ in broken", caplog.text
+    )
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("form", [TextLines(), JsonLines()])
+def test_a_record_with_an_exception_has_its_frames(form: logging.Formatter) -> None:
+    """As uvicorn logs errors of the application."""
+    try:
+        raise ValueError("secret")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "uvicorn.error", logging.ERROR, "", 0, "Exception\n", (), (ValueError, error, error.__traceback__)
+        )
+    line = form.format(record)
+    assert "test_app.py" in line and "in test_a_record_with_an_exception_has_its_frames" in line
+    assert "secret" not in line and "\n" not in line
 
 
 # ---- what cannot be read

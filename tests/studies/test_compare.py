@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -278,12 +279,26 @@ def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in markdown([base, new])
 
 
+def test_one_seed_has_no_standard_deviation(tmp_path: Path) -> None:
+    one, two, equal = (
+        ComparisonRow("nli", 1.0, "none", "accuracy", scores, None) for scores in ((0.8,), (0.8, 0.9), (0.8, 0.8))
+    )
+    assert math.isnan(one.std) and two.std == pytest.approx(0.05 * 2**0.5) and equal.std == 0
+    assert [row.formatted()[4:7] for row in (one, two, equal)] == [
+        ["80.00", "", "1"],
+        ["85.00", "7.07", "2"],
+        ["80.00", "0.00", "2"],
+    ]
+    shown = [line.split(",")[4:6] for line in as_csv([one, equal]).splitlines()[1:]]
+    assert shown == [["0.8", ""], ["0.8", "0.0"]]
+
+
 def test_an_error_reduction_of_no_errors_is_left_empty(tmp_path: Path) -> None:
     right = lambda count: [[float(i < count), 1.0] for i in range(10)]  # noqa: E731
     rows = [made(tmp_path, "none", 1, right(10), 1.0), made(tmp_path, "elmo", 1, right(8), 0.8)]
     found = table(rows, "none")
-    assert "| 80.00 | 0.00 | 1 | -20.00 |  |  |" in markdown(found) and found[1].reduction == (None, None, None)
-    assert "inf" not in str(ComparisonResult(Path(), found)) + as_csv(found) and ",0.8,0.0,,,,1.0," in as_csv(found)
+    assert "| 80.00 |  | 1 | -20.00 |  |  |" in markdown(found) and found[1].reduction == (None, None, None)
+    assert "inf" not in str(ComparisonResult(Path(), found)) + as_csv(found) and ",0.8,,,,,1.0," in as_csv(found)
     some = table([made(tmp_path / "one", "none", 1, right(9), 0.9), made(tmp_path / "one", "elmo", 1, right(8), 0.8)], "none")
     assert "| -10.00 | -100.0 % |  |" in markdown(some)  # some resamples of the baseline have no errors
 

@@ -32,13 +32,12 @@ Sources = Annotated[
 ]
 ModelSize = Annotated[
     Literal["tiny", "small", "medium", "original"] | None,
-    Setting(
-        help="Try to train an ELMo of this size for some seconds, and say what the whole text would take.", group="Forecast"
-    ),
+    Setting(help="Train an ELMo of this size for a few seconds, and estimate the time for the whole text.", group="Forecast"),
 ]
 Epochs = Annotated[float | None, Setting(help="Passes over the text.", min=0, default_text="10", group="Forecast")]
 Minutes = Annotated[
-    float | None, Setting(help="Training time, in place of epochs: says how far it gets.", above=0, group="Forecast")
+    float | None,
+    Setting(help="Training time instead of epochs: estimate how many epochs it allows.", above=0, group="Forecast"),
 ]
 ForecastDevice = Annotated[
     str | None, Setting(help="cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Forecast")
@@ -62,8 +61,7 @@ CleanedOut = Annotated[
 Threshold = Annotated[
     float,
     Setting(
-        help="Drop documents whose similarity to an earlier one (Jaccard, of runs of three words) is as high; 1: only those "
-        "that have the same words.",
+        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words.",
         above=0,
         max=1,
     ),

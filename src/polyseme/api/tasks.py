@@ -348,6 +348,7 @@ def evaluate(
         with folder_for_tables() as folder:
             given = folder.files(trained.kind, {"data": data}, settings)
             return folder.named_report(evaluate(trained, errors=errors, **given))
+    trained = trained.sharing_weights()  # the options are for this call alone
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     known = read_text_hashes(Path(task).expanduser()) if isinstance(task, str | Path) else None

@@ -144,7 +144,7 @@ def _chosen(profile: ScriptProfile, model: AnyModel | ModelRequest | None) -> An
 
 
 class _Peeked:
-    """Texts of which the first were read."""
+    """Texts whose first lines were already read: the first iteration begins with those, a later one reads the texts anew."""
 
     def __init__(self, texts: Iterable[Any], first: list[Any], rest: Iterator[Any]) -> None:
         self._texts, self._start = texts, itertools.chain(first, rest)

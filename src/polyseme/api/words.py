@@ -82,8 +82,8 @@ SearchedText = Annotated[
 IndexFolder = Annotated[
     FilePath | None,
     Setting(
-        help="Folder to keep the vectors of the text in, for the next question; or a dataset of `embed`, which is searched "
-        "approximately (extra faiss).",
+        help="Folder that caches the vectors of the text for later searches; or a dataset of `embed`, for approximate search "
+        "(extra faiss).",
         metavar="FOLDER",
         group="Text",
     ),

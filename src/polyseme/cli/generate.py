@@ -154,13 +154,13 @@ class Parameter:
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)
         hint = _without_none(self.hint)
-        return Path(value) if hint is Path else parsed(value, hint) if _is_plain(hint) else value
+        return Path(value) if hint is Path else parsed(value, self.hint) if _is_plain(hint) else value
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value; None: nothing."""
-        hint, problems = _without_none(self.hint), list[str]()
-        if self.declared.parse is None and _is_plain(hint):
-            convert(hint, value, arg(self.name), problems)
+        problems = list[str]()
+        if self.declared.parse is None and _is_plain(_without_none(self.hint)):
+            convert(self.hint, value, arg(self.name), problems)
         return check_value(self.name, value, self.hint, self.declared) or next(iter(problems), None)
 
     def typed(self) -> inspect.Parameter:

@@ -17,7 +17,7 @@ from polyseme.tasks.fit import RESULT
 
 MAX_RUNS, MAX_POINTS = 24, 500
 LIVE_SECONDS = 90.0
-"""A run whose log has grown within so many seconds goes on."""
+"""A run is live if its log changed within this many seconds."""
 _NOT_SCORES = ("step", "kind", "seconds", "epoch", "best", "words_per_second", "learning_rate")
 
 

@@ -26,11 +26,13 @@ _SCOPED = "[SCOPE:]NAME=VALUE"
 class StudyConfig(Config):
     """Settings that comparisons and lineages share."""
 
-    seeds: tuple[int, ...] = setting((1, 2, 3), "Seeds; each gives one experiment.", min=0, metavar="N,...", group="Training")
+    seeds: tuple[int, ...] = setting(
+        (1, 2, 3), "Random seeds; each is an experiment of its own.", min=0, metavar="N,...", group="Training"
+    )
     options: tuple[str, ...] = setting(
         (),
-        "Setting of training, such as epochs=5: of all experiments, of those of a data set (ner:epochs=5), of a row, or of "
-        "fine-tuned rows (finetune:epochs=5). May be repeated; each data set has its own defaults.",
+        "Training option for all experiments (epochs=5), one data set (ner:epochs=5), one row (bert:epochs=5) or fine-tuned "
+        "rows (finetune:epochs=5). May be repeated; each data set has its own defaults.",
         option="option",
         metavar=_SCOPED,
         repeat=True,

@@ -70,11 +70,13 @@ class ComparisonRow:
 
     @property
     def std(self) -> float:
-        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
+        """Over seeds; NaN of a single one."""
+        return statistics.stdev(self.scores) if len(self.scores) > 1 else math.nan
 
     def formatted(self) -> list[str]:
         """Return the cells of the table, in per cent."""
-        numbers = [f"{100 * self.mean:.2f}", f"{100 * self.std:.2f}", str(len(self.scores))]
+        std = "" if math.isnan(self.std) else f"{100 * self.std:.2f}"
+        numbers = [f"{100 * self.mean:.2f}", std, str(len(self.scores))]
         cells = [title_of(self.set), f"{100 * self.train_fraction:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*cells, "", "", ""]
@@ -214,8 +216,8 @@ def as_csv(rows: Sequence[ComparisonRow]) -> str:
         gain, cost = row.gain, row.cost
         gains = [*("" if value is None else value for value in row.reduction), "" if gain is None else gain.p]
         costs = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
-        scores = " ".join(map(str, row.scores))
-        writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, row.std, *gains, scores, *costs])
+        scores, std = " ".join(map(str, row.scores)), "" if math.isnan(row.std) else row.std
+        writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, std, *gains, scores, *costs])
     return text.getvalue()
 
 

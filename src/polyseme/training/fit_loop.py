@@ -70,7 +70,7 @@ class FitLoop:
         self._all_evaluation_seconds = 0.0
         self._loss_shown = self._clock  # when a loss was shown last
         self._status: RunStatus | None = None
-        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be revised
+        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations where steps were last timed
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
 
@@ -118,8 +118,8 @@ class FitLoop:
         self._watch_minutes()
 
     def _watch_minutes(self) -> None:
-        """Begin to time the steps of a budget in minutes, which may be revised."""
-        self._timed = None if self.config.minutes is None else (self.progress.step, self.progress.seconds)
+        """Begin to time steps, as a budget in minutes may be revised."""
+        self._timed = (self.progress.step, self.progress.seconds - self._all_evaluation_seconds)
 
     def _make_budget(self) -> Budget:
         """The budget of the config; of a run that is resumed with a larger one, from its first step on."""
@@ -154,6 +154,7 @@ class FitLoop:
         if DEV_DATA in changed:  # the next evaluation is the first on this data
             self.progress = dataclasses.replace(self.progress, best=None, best_step=None, wait_count=0, scores={})
         self.budget = Budget.from_dict(values["budget"])
+        self._evaluation_seconds = values.get("evaluation_seconds", 0.0)  # older versions did not keep it
         self.state.restore_own(carried, values["processes"][run.rank])
         if any(f"config.{name}" in changed for name in BUDGETS):
             self.progress.ended = None
@@ -218,7 +219,7 @@ class FitLoop:
         else:
             evaluate = over or step % config.eval_every == 0
         checkpoint |= config.checkpoint_every is not None and step % config.checkpoint_every == 0
-        timed = not over and self._timed is not None and self.budget.passes_timing_check(before, self.done)
+        timed = not over and config.minutes is not None and self.budget.passes_timing_check(before, self.done)
         if self._check_each_step or log or evaluate or checkpoint or timed:
             self._check_finite()
         if log:
@@ -287,10 +288,11 @@ class FitLoop:
 
     def _revise_budget(self) -> bool:
         """Correct a budget in minutes if the steps since the last check were much faster or slower than expected."""
-        assert self._timed is not None
-        (step, seconds), progress = self._timed, self.progress
-        self._timed = (progress.step, progress.seconds - self._all_evaluation_seconds)
-        per_step = max(self._timed[1] - seconds, 1e-9) / (progress.step - step)
+        last, progress = self._timed, self.progress
+        self._watch_minutes()
+        if last is None or self._timed is None:  # the steps since a resume may be few, and the first of them are slow
+            return False
+        per_step = max(self._timed[1] - last[1], 1e-9) / (progress.step - last[0])
         timing = Timing(step=per_step, evaluation=self._evaluation_seconds, spent=progress.seconds)
         budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
@@ -322,6 +324,7 @@ class FitLoop:
                 "progress": dataclasses.asdict(self.progress),
                 "processes": [values for _, values in owns],
                 "log_bytes": self._metrics_log.size(),
+                "evaluation_seconds": self._evaluation_seconds,
             }
             self._checkpoints.write(Checkpoint(self.progress.step, tensors, values))
         self._last_checkpoint = (self.progress.step, time.monotonic())
