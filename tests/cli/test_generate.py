@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from polyseme.base.config import Config, Setting, setting, setting_of
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.options import build, options_of
 from polyseme.base.run_config import RunConfig
-from polyseme.cli.app import command_line, verbs_by_group
+from polyseme.cli.app import PANELS, command_line, verbs_by_group
 from polyseme.cli.generate import Verb
 from tests.cli.running import environment, one_sentence
 
@@ -98,7 +99,7 @@ def default_shown(value: Any, declared: Setting) -> str | None:
         return "yes" if value else None
     if isinstance(value, tuple):
         return ",".join(":".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in value) or None
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 # ---- help
@@ -352,3 +353,17 @@ def test_called_wrongly(run):
     )
     assert "No such task 'taging'. Did you mean 'tagging'" in one_sentence(run("train", "taging"), 2)
     assert "polyseme train ner --help" in one_sentence(run("train", "ner", "--data", "a", "--epoch", "1", "--out", "b"), 2)
+
+
+def test_the_verbs_are_listed_by_use(pages):
+    page = pages[()] if () in pages else pages[("",)]
+    places = [page.index(f" {title} ") for title in PANELS]
+    assert places == sorted(places) and "─ Commands ─" not in page
+    found = [line.split()[1] for line in page.splitlines() if re.match(r"│ [a-z]+ ", line)]
+    assert found == [name for names in PANELS.values() for name in names]
+
+
+def test_usage_and_arguments_have_no_braces_or_types_of_python(pages):
+    page = pages[("predict",)]
+    assert "predict [OPTIONS] TASK [TEXT]..." in page and "<str>" not in page and "<list" not in page
+    assert "default: 8000]" in pages[("serve",)]

@@ -116,3 +116,17 @@ def test_languages() -> None:
     }
     assert {name: language_of(text) for name, text in texts.items()} == {name: name for name in texts}
     assert plain_words("It's 河岸") == ["it", "s", "河", "岸"]
+
+
+def test_documents_that_only_resemble_others_are_counted_apart(tmp_path: Path) -> None:
+    """As in a log, whose lines differ in a name: all alike, and few are equal."""
+    names = ["Ann", "Bob", "Eve", "Dan", "Kim", "Lea", "Max", "Pia"]
+    lines = [f"on this day the guard opened the gate of the old city for {name} and closed it again at night" for name in names]
+    (tmp_path / "a.txt").write_text("\n".join([*lines, lines[3].upper(), lines[5]]) + "\n", encoding="utf-8")
+    near = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "near", workers=0)
+    assert near.reasons == {"duplicate": 2, "near-duplicate": 7}
+    assert "7 documents only resemble an earlier one: if your texts follow a pattern, threshold 1 drops" in str(near)
+    assert [each["of"].rpartition(":")[2] for each in dropped(tmp_path / "near")[-2:]] == ["4", "6"]
+    equal = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "equal", workers=0, threshold=1.0)
+    assert equal.reasons == {"duplicate": 2} and "resemble" not in str(equal)
+    assert (tmp_path / "equal" / "part-000000.txt").read_text().splitlines() == lines

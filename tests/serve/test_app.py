@@ -380,13 +380,33 @@ def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest
     with caplog.at_level(logging.INFO, "polyseme.serve"):
         service.post("/v1/words", json={"input": "secret bank"}, headers={"x-request-id": "mine-1"})
         service.post("/v1/words", json={"input": "secret bank", "layers": 7})
-        service.get("/secret")
+        service.get("/v2/wörds%0A127.0.0.1%20GET?text=secret")
+        service.get("/" + "x" * 500)
         service.post("/v1/words", content=b"secret", headers={"content-type": "text/plain"})
     fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]
-    said = [("/v1/words", 200), ("/v1/words", 422), ("other", 404), ("/v1/words", 415)]
+    said = [("/v1/words", 200), ("/v1/words", 422), ("other", 404), ("other", 404), ("/v1/words", 415)]
     assert [(each["endpoint"], each["status"]) for each in fields] == said
     assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
     assert "secret" not in str(fields) + caplog.text
+    wrong = [each["path"] for each in fields if "path" in each]  # an address that there is not, as one short word
+    assert wrong[0] == "/v2/w%C3%B6rds%0A127.0.0.1%20GET"
+    assert wrong[1] == "/" + "x" * 79 + "..." and len(wrong) == 2
+    records = [record for record in caplog.records if record.name == "polyseme.serve.access"]
+    lines = [TextLines().format(record) for record in records]
+    assert "POST /v1/words 200 1 text 2 words" in lines[0] and f"GET {wrong[0]} 404 " in lines[2]
+    assert all(len(line.splitlines()) == 1 for line in lines)
+
+
+def test_a_layer_that_there_is_not_is_named(service: TestClient) -> None:
+    error = service.post("/v1/words", json={"input": "a bank", "layers": 9}).json()["error"]
+    assert error["param"] == "layers" and "9" in error["message"]
+
+
+def test_words_name_texts_without_a_word(service: TestClient) -> None:
+    told = "1 text without a word (item 1), whose list of vectors is empty"
+    body = {"input": ["a bank", " "]}
+    assert service.post("/v1/words", json=body).json()["warning"] == told
+    assert service.post("/v1/words", json=body, headers=RAW).headers["x-warning"] == told
 
 
 def test_a_request_that_is_cut_off_counts_as_failed() -> None:

@@ -61,7 +61,9 @@ CleanedOut = Annotated[
 Threshold = Annotated[
     float,
     Setting(
-        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document.", above=0, max=1
+        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words.",
+        above=0,
+        max=1,
     ),
 ]
 MinCount = Annotated[int | None, Setting(help="Keep words that occur at least this often.", min=1)]
@@ -254,7 +256,8 @@ def filter_corpus(source: Documents, *, out: CleanedOut, filters: FilterConfig, 
 def dedupe_corpus(source: Documents, *, out: CleanedOut, threshold: Threshold = 0.4, config: CleaningConfig) -> CleanedCorpus:
     """Drop documents that are nearly equal to an earlier one (MinHash), and say which.
 
-    A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed. OUT
+    A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed;
+    texts that follow a pattern may be as similar, and threshold 1 keeps them. OUT
     gets one part per shard, and beside it `_dropped-*.jsonl`: file and line of each document that was dropped, and of the
     earlier one that it is similar to. With many processes or a Ray cluster; the same command resumes.
     """

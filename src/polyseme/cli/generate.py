@@ -198,6 +198,8 @@ JSON = inspect.Parameter(
 _INPUT = Setting(
     help="Text file with one sentence per line, plain or compressed; - is standard input.", metavar="FILE", flags=("-i",)
 )
+_LONG_NUMBER = 10_000
+"""From here on a comma parts the thousands of a default; a port, 8000, has none."""
 _METAVARS = {bool: "", int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
@@ -286,4 +288,4 @@ def _text(value: Any) -> str:
         return ",".join(":".join(map(str, each)) if isinstance(each, tuple | list) else str(each) for each in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= _LONG_NUMBER else str(value)

@@ -42,6 +42,8 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
 ENCODED_BYTES = 1 << 28  # of word vectors that are in memory while `encode` pools them
+_FUNCTIONS = ("analogy", "convert", "neighbors", "neighbours", "senses", "similar", "verify")
+"""Public functions of a model that are looked for among its methods."""
 
 
 class Encoder(LanguageModelApi, nn.Module, ABC):
@@ -113,6 +115,11 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """What its files did not say and their reader assumed."""
         self.sentence_statistics: SentenceStatistics | None = None
         """What the poolings of `encode` know about the model's text."""
+
+    def __getattr__(self, name: str) -> Tensor | nn.Module:
+        if name in _FUNCTIONS:  # in layers above this one
+            raise AttributeError(f"a model has no method {name}: call polyseme.{name}(..., model=model)")
+        return super().__getattr__(name)
 
     @property
     @abstractmethod

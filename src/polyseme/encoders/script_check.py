@@ -33,16 +33,19 @@ def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool =
     return None
 
 
-def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool | None = False) -> list[str]:
+def warnings(
+    encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool | None = False, looked_up: bool = False
+) -> list[str]:
     """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile.
 
-    `split_on_spaces`: None where the user cannot choose it.
+    `split_on_spaces`: None where the user cannot choose it. `looked_up`: the text is single words, which nothing splits.
     """
     at_spaces = bool(split_on_spaces)
+    about_script = (_about_language(encoder, profile, text), _traditional(encoder, profile, text))
+    if looked_up:
+        return [each for each in about_script if each]
     about_words = _about_words(encoder, profile, at_spaces) or _split_again(encoder, profile, split_on_spaces)
-    about_language = _about_language(encoder, profile, text)
-    others = (_traditional(encoder, profile, text), _unsplit(encoder, text, at_spaces))
-    return [each for each in (about_words, about_language, *others) if each]
+    return [each for each in (about_words, *about_script, _unsplit(encoder, text, at_spaces)) if each]
 
 
 def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[str]:
@@ -122,7 +125,7 @@ def _about_language(encoder: Encoder, profile: ScriptProfile, text: str) -> str 
         return unknown and f"{unknown}: a model of your own text knows them (polyseme pretrain)"
     if encoder.source == "zh" and profile.share("Latin") >= MOSTLY:
         return f"{what}: consider {arg('model', 'en')}"
-    return f"{what}: its vectors mean little; train a model on your own text (polyseme pretrain)"
+    return f"{what}: its vectors and probabilities mean little; train a model on your own text (polyseme pretrain)"
 
 
 def other_letters(encoder: Encoder, profile: ScriptProfile, what: str = "text") -> str | None:

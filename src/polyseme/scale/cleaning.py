@@ -47,6 +47,9 @@ from polyseme.text.filtering.quality import FilterConfig, reason_to_drop
 _BUCKET = np.dtype([("hash", "<u8"), ("document", "<u4")])
 _FOUND = np.dtype([("document", "<u8"), ("of", "<u8"), ("similarity", "<f4")])
 _PARTITION = 1 << 21  # entries of buckets that are in memory: 64 MB with what is made of them
+EQUAL, NEAR = "duplicate", "near-duplicate"
+"""Why a document is dropped: it has the words of an earlier one, or nearly so."""
+_MUCH = 0.1  # of the documents
 _COMPARED = 1 << 15  # pairs of signatures that are compared at a time
 
 
@@ -65,7 +68,16 @@ class CleanedCorpus:
 
     def __str__(self) -> str:
         rows = {"documents": self.documents, "kept": self.kept, **{f"dropped: {why}": n for why, n in self.reasons.items()}}
-        return f"{named_values(rows)}\n{self.out}: {count(self.kept, 'document')}"
+        return "\n".join(filter(None, [named_values(rows), self.caution, f"{self.out}: {count(self.kept, 'document')}"]))
+
+    @property
+    def caution(self) -> str:
+        """That much more was dropped than repeats, if so: texts may be alike by design."""
+        near, equal = self.reasons.get(NEAR, 0), self.reasons.get(EQUAL, 0)
+        if near <= equal or near < _MUCH * self.documents:
+            return ""
+        what = f"{count(near, 'document')} only resemble an earlier one"
+        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops those alone that have the same words"
 
     def _repr_html_(self) -> str:
         return html_table(["reason", "dropped"], [*self.reasons.items(), ("kept", self.kept)])
@@ -311,18 +323,19 @@ class DropDuplicates:
             if number not in found:
                 return None
             of, alike = found[number]
-            return {"reason": "near-duplicate", "of": self._place(of), "similarity": round(alike, 3)}
+            return {"reason": EQUAL if alike == 1 else NEAR, "of": self._place(of), "similarity": round(alike, 3)}
 
         return rewrite(shard, self.folder, self.column, reason)
 
     def _found(self, begin: int, end: int) -> dict[int, tuple[int, float]]:
-        """Return the documents of a shard to drop, each with the earliest that it is similar to."""
+        """Return the documents of a shard to drop, each with the earliest that has its words, or else is similar."""
         found: dict[int, tuple[int, float]] = {}
         for partition in range(self.partitions):
             table = np.load(self.folder / "_work" / f"found-{partition:06}.npy", mmap_mode="r")
             here = slice(*np.searchsorted(table["document"], np.array([begin, end], dtype=np.uint64)).tolist())
             for document, of, alike in np.array(table[here]).tolist():
-                if document - begin not in found or of < found[document - begin][0]:
+                before = found.get(document - begin)
+                if before is None or (alike < 1, of) < (before[1] < 1, before[0]):
                     found[document - begin] = (of, alike)
         return found
 

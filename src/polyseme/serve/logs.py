@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from polyseme.base.display import count
+
 log = logging.getLogger("polyseme.serve")
 
 
@@ -23,8 +25,11 @@ class TextLines(logging.Formatter):
         fields = getattr(record, "fields", None)
         if fields is None:
             return f"{_time(record)} {record.levelname.lower()}: {_message(record)}"
-        parts = [str(fields.get(name, "-")) for name in ("client", "method", "endpoint", "status")]
-        parts += [f"{fields[name]} {name}" for name in ("texts", "words") if name in fields]
+        address = fields.get("path", fields.get("endpoint", "-"))
+        parts = [
+            str(each) for each in (fields.get("client", "-"), fields.get("method", "-"), address, fields.get("status", "-"))
+        ]
+        parts += [count(fields[name], name.removesuffix("s")) for name in ("texts", "words") if name in fields]
         return f"{_time(record)} {' '.join(parts)} {fields['milliseconds']} ms"
 
 
