@@ -67,7 +67,7 @@ def test_a_classifier(run, runs, tmp_path, monkeypatch):
     sure = [LabelPrediction(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
     monkeypatch.setattr(Classification, "predict_data", lambda task, data: sure)
     result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
-    message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the task has not learned; it counts as wrong"
+    message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the training data lacks: it counts as wrong"
     assert result.err == f"polyseme: {message}\n"
     assert "0.2500" in result.out
     shown = result.out.split("worst errors (2 of 3)\n")[1]

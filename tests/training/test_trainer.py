@@ -415,6 +415,35 @@ def test_one_line_an_evaluation_without_a_terminal(tmp_path: Path, caplog: pytes
         assert line.startswith("epoch ") and ", loss " in line and ", dev perplexity " in line and len(line) <= 80
 
 
+def test_a_line_shows_the_mean_loss_since_the_line_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Against the losses that the learner saw; the log has intervals of 4 steps, and evaluations come after 10."""
+    caplog.set_level("INFO", logger="polyseme.progress")
+    seen: list[float] = []
+
+    class Watched(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch)
+            seen.append(loss.total.item())
+            return loss
+
+    torch.manual_seed(3)
+    fit(tmp_path, Watched(), steps=30)
+    means = [sum(seen[end - 10 : end]) / 10 for end in (10, 20, 30)]
+    assert [line.partition("loss ")[2][:6] for line in caplog.messages] == [f"{mean:.4f}" for mean in means]
+
+
+def test_a_perfect_score_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="polyseme.progress")
+
+    class Perfect(Worsening):
+        def is_perfect(self, score: float) -> bool:
+            return score <= 10
+
+    fit(tmp_path, Perfect(), steps=50)
+    told = "perfect dev perplexity: of such networks, the one with the least dev loss is kept"
+    assert [line == told for line in caplog.messages] == [False, True, *[False] * 4]
+
+
 def test_the_time_that_is_left() -> None:
     status = RunStatus(total=100, done=0, score_name="f1", patience=3)
     for step in range(1, 21):

@@ -83,6 +83,16 @@ class Confusion:
         correct = sum(self.correct) - sum(self.correct[number] for number in kept)
         return Confusion((*(self.labels[number] for number in kept), OTHERS), counts, correct, self.no_span)
 
+    def without_empty_no_span(self) -> Confusion:
+        """Return the matrix without the label of places without a span, where no span was missed and none is spurious."""
+        if self.no_span not in self.labels:
+            return self
+        at = self.labels.index(self.no_span)
+        if self.counts[at].any() or self.counts[:, at].any():
+            return self
+        counts = np.delete(np.delete(self.counts, at, 0), at, 1)
+        return Confusion((*self.labels[:at], *self.labels[at + 1 :]), counts, self.others_correct, self.no_span)
+
     def __str__(self) -> str:
         classes = self.classes
         rows = [["gold \\ predicted", *self.labels, "all", "recall"]]

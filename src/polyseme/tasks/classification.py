@@ -43,6 +43,7 @@ from polyseme.tasks.labels import (
     label_numbers,
     label_predictions,
     read_labelled_rows,
+    refuse_own_labels,
     right_counts,
 )
 from polyseme.tasks.linear_head import LinearHead, SequenceLayout
@@ -131,6 +132,8 @@ class Classification(WideTask):
         rows = read_labelled_rows(path, config)
         if rows[0].second is not None:
             raise _holds_pairs(path)
+        if training:
+            refuse_own_labels(path, config, [row.label for row in rows])
         return [LabelledText(row.first, row.label, row.where) for row in rows]
 
     @classmethod

@@ -260,7 +260,7 @@ class _Session:
         scores, warning = found["scores"], found.get("warning", "")
         counts = found.get("examples", {})
         report = TrainingReport(best.main_metric, scores, found.get("baseline"), None, best.layer_weights(), warning, counts)
-        output = replace(done, **{name: found[name] for name in ("best_step", "steps", "ended")})
+        output = replace(done, **{name: found[name] for name in ("best_step", "steps", "ended")}, epochs=found.get("epochs"))
         return FitResult(best, output, scores, report, found.get("restarts", 0))
 
     def settings_fingerprint(self) -> str:
@@ -399,7 +399,7 @@ class _Session:
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts)
         fewest = TASKS[best.kind].training.min_steps
-        if shown.is_below and not trained.failed and result.steps < fewest and run.is_main_process:
+        if shown.is_below and not trained.failed and result.steps < fewest and result.ended == "budget" and run.is_main_process:
             why = f"{arg('epochs')} was given, and without it there are at least {fewest}"
             _log.warning("below a baseline after only %s: %s", count(result.steps, "step"), why)
         return FitResult(best, result, scores, shown, len(attempts.scores))
@@ -474,6 +474,7 @@ def _summary(
         "scores": scores,
         "best_step": result.best_step,
         "steps": result.steps,
+        "epochs": result.epochs,
         "seconds": round(result.seconds, 1),
         "ended": result.ended,
         "parameters": sum(weight.numel() for weight in task.parameters()),

@@ -69,6 +69,7 @@ class FitLoop:
         self._evaluation_seconds = 0.0  # of the last evaluation
         self._all_evaluation_seconds = 0.0
         self._loss_shown = self._clock  # when a loss was shown last
+        self._loss_sums = (0.0, 0)  # since the last evaluation, without what the interval has: loss times words, and words
         self._status: RunStatus | None = None
         self._timed: tuple[int, float] | None = None  # step and seconds without evaluations where steps were last timed
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
@@ -200,7 +201,7 @@ class FitLoop:
 
     def _show_step(self, display: Display) -> None:
         self.status.advance(self.done, self.budget.total, self.progress.seconds)
-        self.status.epoch = self._epoch()
+        self.status.epoch = self.epoch
         if display.live and time.monotonic() - self._loss_shown > DISPLAY_SECONDS:
             self._note_loss()
         display.stepped(self.status)
@@ -235,7 +236,8 @@ class FitLoop:
         if checkpoint or self.progress.ended is not None:
             self._checkpoint()
 
-    def _epoch(self) -> float:
+    @property
+    def epoch(self) -> float:
         """Passes over the data so far: by batches where their number is known, so that the number in all stays as it is."""
         batches: int | None = getattr(self.state.batches, "batches_per_epoch", None)
         if batches is None:
@@ -247,7 +249,20 @@ class FitLoop:
         line |= {"learning_rate": self._learning_rate, "epoch": self.status.epoch, "seconds": round(self.progress.seconds, 3)}
         self._metrics_log.write(self.progress.step, "train", line)
         self._note_loss()
+        self._loss_sums = self._sums_since_evaluation()
         self.state.interval.clear()
+
+    def _sums_since_evaluation(self) -> tuple[float, int]:
+        (loss, words), (more, count) = self._loss_sums, self.state.interval.loss_sums()
+        return loss + more, words + count
+
+    def _note_mean_loss(self) -> None:
+        """Show the mean loss since the last evaluation, of a task that of an epoch: a few batches are mostly chance."""
+        loss, words = self._sums_since_evaluation()
+        if words > 0:
+            self.status.loss = loss / words
+        part, count = self.state.interval.loss_sums()
+        self._loss_sums = (-part, -count)  # the interval goes on
 
     def _evaluate(self, display: Display) -> None:
         begun = self.progress.seconds
@@ -267,10 +282,15 @@ class FitLoop:
         self._tick(training=False)
         self._evaluation_seconds = progress.seconds - begun
         self._all_evaluation_seconds += self._evaluation_seconds
+        assert progress.best is not None
+        if self.done < self.budget.total and self.state.learner.cannot_improve(progress.best):
+            progress.ended = "perfect"
         self._metrics_log.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
         self._note_loss()
+        self._note_mean_loss()
         name = self.state.learner.shown_score
         self.status.evaluated(scores[name], progress.scores[name])
+        self.status.is_perfect, self.status.is_over = self.state.learner.is_perfect(score), progress.ended is not None
         self.status.advance(self.done, self.budget.total, progress.seconds)
         display.evaluated(self.status)
 

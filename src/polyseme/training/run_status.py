@@ -32,6 +32,10 @@ class RunStatus:
     best: float | None = None
     is_tie: bool = False
     """Whether the best score is that of an evaluation before."""
+    is_perfect: bool = False
+    """Whether the last evaluation had no error."""
+    is_over: bool = False
+    """Whether the run ends before its budget."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
     _start: tuple[int, float] | None = None
@@ -67,10 +71,10 @@ class RunStatus:
         The best score is left out where there is no room for it.
         """
         whole = self.epoch * max(self.total / self.done, 1.0) if self.done else 0.0
-        epochs = f" of {_number(round(whole) if whole >= _MANY_EPOCHS else whole)}" if self.done else ""
+        epochs = f" of {number_of_epochs(round(whole) if whole >= _MANY_EPOCHS else whole)}" if self.done else ""
         left = [] if self.done >= self.total else self._left()
         loss = [self._loss()] if self.loss is not None else []
-        start = [f"epoch {_number(self.epoch)}{epochs}", *loss]
+        start = [f"epoch {number_of_epochs(self.epoch)}{epochs}", *loss]
         scores = [[]] if self.score is None else [[f"dev {self._score()}"], [f"dev {self._score(with_best=False)}"]]
         lines = [", ".join([*start, *score, *left]) for score in scores]
         return short(next((line for line in lines if len(line) <= WIDTH), lines[-1]), WIDTH)
@@ -97,6 +101,20 @@ class RunStatus:
         early = "" if self.patience is None else ", less if the dev score stops improving"
         return f"expected time: {format_duration(self.left)}{early}"
 
+    def remark(self) -> str:
+        """A line about a perfect score: why training ends, or why it goes on; empty before.
+
+        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, is_over=True).remark()
+        'perfect dev f1: no later network can be better, so the training ends here'
+        """
+        if not self.is_perfect or self.done >= self.total:
+            return ""
+        on, over = (
+            "of such networks, the one with the least dev loss is kept",
+            "no later network can be better, so the training ends here",
+        )
+        return f"perfect dev {self.score_name.replace('_', ' ')}: {over if self.is_over else on}"
+
     def _loss(self) -> str:
         return f"{'sampled loss' if self.sampled else 'loss'} {_value(self.loss or 0.0)}"
 
@@ -120,10 +138,10 @@ def _value(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:,.1f}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
-def _number(epochs: float) -> str:
+def number_of_epochs(epochs: float) -> str:
     """A number of epochs: whole ones as such.
 
-    >>> _number(2.0001), _number(0.25), _number(12.34)
+    >>> number_of_epochs(2.0001), number_of_epochs(0.25), number_of_epochs(12.34)
     ('2', '0.25', '12.3')
     """
     return f"{epochs:.0f}" if abs(epochs - round(epochs)) < 0.02 and epochs > 0.5 else f"{epochs:.3g}"

@@ -246,11 +246,21 @@ def test_rows_may_differ_where_nothing_is_read(write):
         ("\n\n", "is empty"),
         ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*give format: tsv, csv, jsonl, lines"),
         ("A plain text\nof two lines\n", "has no known table format; give format"),
+        ("-DOCSTART- -X-\n\nEU B-ORG\nis O\n", r"like words with their tags, one on each line \('EU B-ORG'\): train `tagging`"),
+        ("患\tO\n者\tO\n\n肺\tB-身体\n", "like words with their tags.*; if it is a table, give format"),
+        ("中 B\n国 E\n人 S\n", "like words with their tags"),
     ],
 )
 def test_what_is_wrong_is_told(write, text, says):
     with pytest.raises(FormatError, match=says):
         read_table(write(text))
+
+
+def test_a_table_of_words_with_tags_is_read_if_its_format_is_given(write):
+    path = write("Ann\tB-PER\nruns\tO\nBob\tB-PER\n")
+    assert short(read_table(path, text=0, label=1, format="tsv"))[0] == ("Ann", None, "B-PER")
+    sizes = write("a shirt\tM\nshirt\tS\ncoat\tL\nhat\tM\n")
+    assert short(read_table(sizes, text=0, label=1, header=False))[2] == ("coat", None, "L")
 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-16", "utf-16-le", "utf-8-sig"])

@@ -14,7 +14,7 @@ import itertools
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -52,6 +52,10 @@ LABELS = (
     *("sentiment", "category", "标签", "类别", "情感"),
 )
 """Well-known names in headers, in lower case; of several labels the first is used, for single texts scores last."""
+_LABEL_HINTS = {"queue", "team", "department", "intent", "队列", "部门", "意图"}
+"""Names in lower case that decide between columns that may be the label by their content, and make no header."""
+_TEXT_HINT = re.compile(r"(?:^|[\W_])(?:text|content|review|comment|description|message)$|(?:文本|内容|评论|正文|描述)$")
+"""How names end, in lower case, that decide where no column is much longer than all others: 工单内容."""
 _TOPICS = {"评论", "情感"}
 """Names that are topics of Chinese news too: beside other cells they make a header only with another well-known name."""
 
@@ -187,7 +191,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         if "label" in missing and not candidates and content.has_no_label(found, asked):
             known = found.values() if "text" in asked.given else ()
             raise UsageError(_no_label(path, cells, known, content, header=header))
-        raise UsageError(_unknown(path, line, cells, missing, candidates, header=header))
+        known_label = names[found["label"]] if "label" in found and "label" not in asked.given else None
+        raise UsageError(_unknown(path, line, cells, missing, candidates, header=header, label=known_label))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
@@ -346,9 +351,19 @@ def _no_label(path: str | Path, cells: list[str], given: Collection[int], conten
 
 
 def _unknown(
-    path: str | Path, line: int, cells: list[str], missing: Sequence[str], candidates: Sequence[str], *, header: bool
+    path: str | Path,
+    line: int,
+    cells: list[str],
+    missing: Sequence[str],
+    candidates: Sequence[str],
+    *,
+    header: bool,
+    label: str | None = None,
 ) -> str:
-    """Return an error: which columns are not known, and how to name them; `candidates`: columns that may be the label."""
+    """Return an error: which columns are not known, and how to name them.
+
+    `candidates`: columns that may be the label; `label`: the one that is recognised.
+    """
     if header:
         small = {cell.strip().lower() for cell in cells}
         several = "text" in missing and not small.isdisjoint({*chain(*PAIRS), *TEXTS})
@@ -358,7 +373,9 @@ def _unknown(
         role = f"{arg('text')} (for pairs {arg('text')} and {arg('second')})" if missing[0] == "text" else arg("label")
         if missing[0] == "label" and len(candidates) > 1:
             return f"{path} has {problem}; give {role} with one of: {_listed(candidates)} (by their content, these may be it)"
-        return f"{path} has {problem}; give {role} with one of: {_listed(cells)}"
+        others = [cell for cell in cells if cell != label]
+        known = "" if label is None else f" (the label is read from {label!r})"
+        return f"{path} has {problem}{known}; give {role} with one of: {_listed(others)}"
     row = _listed(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
@@ -403,12 +420,16 @@ class _Content:
         guessed: dict[str, int] = {}
         if asked.labelled and "label" not in found:
             labels = self.labels({**found, **dict(zip(("text", "second"), texts, strict=False))}, asked)
-            if len(labels) > 1 and not header:
-                labels = self._clearest(labels)
+            if len(labels) > 1:
+                labels = (self._named(labels, _LABEL_HINTS.__contains__) or labels) if header else self._clearest(labels)
             if len(labels) == 1:
                 guessed["label"] = labels[0]
         if "text" not in found:
-            texts = self._longest([number for number in free if number not in guessed.values()], count)
+            free = [number for number in free if number not in guessed.values()]
+            texts = self._longest(free, count)
+            if header and not texts and count == 1:
+                could = [number for number in free if self.may_be_text(number) and not self._is_label(number)]
+                texts = self._named(could, _TEXT_HINT.search)
             guessed |= dict(zip(("text", "second"), texts, strict=False))
         return guessed
 
@@ -476,6 +497,11 @@ class _Content:
         values = {number: {cell.lower() for cell in self._column(number) if cell} for number in columns}
         known = [number for number in columns if any(values[number] <= each for each in _CLASSES)]
         return known if len(columns) > 1 and known else list(columns)
+
+    def _named(self, columns: Sequence[int], is_hint: Callable[[str], object]) -> list[int]:
+        """Return the only column whose name is a hint; none where there are several, or none."""
+        named = [number for number in columns if is_hint(self.first[number].strip().lower())]
+        return named if len(named) == 1 else []
 
     def _is_in_blocks(self, number: int) -> bool:
         """Whether equal values of a column follow each other, such as the source of each text."""

@@ -52,6 +52,7 @@ from polyseme.text.labelled.table_columns import (
     plain,
     report_columns,
 )
+from polyseme.text.labelled.tagged_shapes import tagged_line
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines", "fasttext"]
 NO_AGREEMENT = "-"
@@ -248,6 +249,9 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     lines = [line for _, line in head if line.strip()]
     if not lines:
         raise FormatError(path, "is empty; expected a table")
+    if tagged := tagged_line(lines):
+        looks = f"looks like words with their tags, one on each line ({' '.join(tagged.split())[:30]!r})"
+        raise FormatError(path, f"{looks}: train `tagging` with it; if it is a table, give {arg('format')}")
     if declares_separator(lines[0]):
         return "csv"
     if are_fasttext(lines):
