@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("POLYSEME_DEBUG"):
             traceback.print_exc()
         return _fail(*_explain(error, arguments))
-    if code == 130:
+    if code == 130 and type(code) is int:  # a `ReportedCode` was explained already
         return _fail("stopped", 130)
     return code if isinstance(code, int) else 0
 

@@ -320,7 +320,7 @@ class Ended:
         (Ended(), 0, ""),
         (None, 0, ""),
         (Ended(problem="it differs"), 1, "polyseme: it differs\n"),
-        (Ended(stopped_by="SIGINT"), 130, "polyseme: stopped\n"),
+        (Ended(stopped_by="SIGINT"), 130, ""),
         (Ended(stopped_by="SIGTERM"), 143, ""),
         (PolysemeError("no file"), 1, "polyseme: no file\n"),
         (UsageError("too many"), 2, "polyseme: too many\n"),

@@ -113,7 +113,9 @@ class CorpusCheck:
             return rows
         rows |= _forecast_rows(self.forecast)
         if self.minutes is not None:
-            epochs = self.forecast.words_per_second * 60 * self.minutes / self.report.words
+            from polyseme.pretraining.defaults import TRAINED
+
+            epochs = self.forecast.words_per_second * 60 * TRAINED * self.minutes / self.report.words
             rows["training_epochs"] = f"about {two_digits(epochs)}"
         return rows
 

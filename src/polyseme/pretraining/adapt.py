@@ -135,6 +135,9 @@ class AdaptationJob(TrainingJob):
         finally:
             self.model = model
 
+    def predicted_words(self) -> int:
+        return super().predicted_words() if self.model.vocabulary is None else len(self.model.vocabulary)
+
     def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         if self._added and self._had_output:
             objective.old_size = len(self.model.vocabulary) - len(self._added)

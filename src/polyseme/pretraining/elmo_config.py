@@ -85,6 +85,7 @@ class ElmoTraining(NeuralMethod):
     """Settings that pre-training and adaptation share."""
 
     batch_setting: ClassVar[str | None] = "batch_words"
+    smallest_batch: ClassVar[int] = 8
 
     output: Literal["full", "sampled", "adaptive"] | None = setting(
         None,
@@ -148,7 +149,9 @@ class ElmoTraining(NeuralMethod):
     def resolved(self, words: int, run: Run, **changes: Any) -> Self:
         """Return a copy without open settings, for a text of so many words and a device."""
         default = 20_480 if run.device.type == "cuda" else 2560
-        for_text = max(256, words // (100 * run.world_size))  # a hundred steps per epoch, and rows that are filled
+        words //= run.world_size
+        least = min(256, max(self.bptt, words // 10))  # ten steps per epoch, if a row is no longer than that
+        for_text = max(8, least, words // 100)  # a hundred, and rows that are filled
         return self.replace(output=self._output, batch_words=self.batch_words or min(default, for_text), **changes)
 
     def resume_settings(self) -> dict[str, Any]:

@@ -71,13 +71,15 @@ class NeuralMethod(Method):
 
     batch_setting: ClassVar[str | None] = None
     """The setting of the batch size, which may be smaller where little time is given."""
+    smallest_batch: ClassVar[int] = 1
+    """To which it is divided, at most."""
 
     dev_size: int | None = setting(
         None,
         "Size of the validation set, held out at the end of the text: sentences, or documents for BERT and GPT.",
         min=1,
         metavar="N",
-        default_text="a hundredth, at most 2,000 sentences or 1,000 documents",
+        default_text="a hundredth, at most 2,000 sentences or 1,000 documents; of little text 50 sentences or a tenth",
         group="Training",
     )
     train: TrainConfig = setting(help="Budget, optimizer and training loop.", factory=lambda: TrainConfig(epochs=10.0))
@@ -90,7 +92,7 @@ class NeuralMethod(Method):
     def with_smaller_batch(self, divisor: int) -> Self:
         """Return a copy whose batch is divided by a number."""
         name = str(self.batch_setting)
-        return self.replace(**{name: max(1, getattr(self, name) // divisor)})
+        return self.replace(**{name: max(min(self.smallest_batch, getattr(self, name)), getattr(self, name) // divisor)})
 
     def resume_settings(self) -> dict[str, Any]:
         """The settings that must stay the same when a run is resumed, without those of the loop, which adds its own."""

@@ -14,7 +14,16 @@ from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
 from polyseme.training.asgd import averaged_weights
-from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, reach_of_minutes, revise_budget
+from polyseme.training.budget import (
+    MANY_CORRECTIONS,
+    Budget,
+    Timing,
+    budget_from_config,
+    budget_from_minutes,
+    is_large_correction,
+    reach_of_minutes,
+    revise_budget,
+)
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import SingleProcess
@@ -72,6 +81,7 @@ class FitLoop:
         self._loss_sums = (0.0, 0)  # since the last evaluation, without what the interval has: loss times words, and words
         self._status: RunStatus | None = None
         self._timed: tuple[int, float] | None = None  # step and seconds without evaluations where steps were last timed
+        self._told_totals: list[int] = []  # of a budget in minutes, as they were reported
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
 
@@ -86,6 +96,8 @@ class FitLoop:
         if self._status is None:
             name, best = self.state.learner.shown_score, self.progress.scores
             self._status = RunStatus(self.budget.total, self.done, name, self.config.patience, best=best.get(name))
+            if self.config.eval_every is None:
+                self._status.evaluations = self.budget.evaluations * self._evaluation_seconds
         return self._status
 
     def stop_note(self) -> str:
@@ -317,12 +329,20 @@ class FitLoop:
         budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
             return False
-        how = "faster" if budget.total > self.budget.total else "slower"
-        if self.state.run.is_main_process:
-            of = f"{arg('minutes', self.config.minutes)} is {budget.total:,} steps now, not {self.budget.total:,}"
-            report(f"{of}: the machine is {how} than measured before")
+        self._report_correction(self.budget.total, budget.total)
         self.budget = budget
         return True
+
+    def _report_correction(self, before: int, total: int) -> None:
+        """Report a number of steps that differs much from the one that was told last; most corrections are small."""
+        told = self._told_totals = self._told_totals or [before]
+        if len(told) > MANY_CORRECTIONS or not is_large_correction(told[-1], total):
+            return
+        if self.state.run.is_main_process:
+            how = "faster" if total > told[-1] else "slower"
+            of = f"{arg('minutes', self.config.minutes)} is {total:,} steps now, not {told[-1]:,}"
+            report(f"{of}: the machine is {how} than measured before")
+        told.append(total)
 
     def _checkpoint(self) -> None:
         if self._last_checkpoint[0] == self.progress.step:
