@@ -5,6 +5,7 @@ import json
 import pytest
 
 import polyseme
+from polyseme.base.errors import UsageError
 from polyseme.tasks.classification import Classification
 from polyseme.tasks.predictions import Answer, LabelPrediction
 from polyseme.tasks.reading import Reading
@@ -200,3 +201,8 @@ def test_a_header_where_the_training_data_had_none(run, tmp_path):
     assert run(*train, "--out", tmp_path / "run").code == 0
     result = run("evaluate", tmp_path / "run", tmp_path / "named.csv")
     assert "2 examples" in result.out and "columns text: 'text', label: 'label'" in result.err
+
+
+def test_a_misspelt_argument_is_named(runs, tmp_path):
+    with pytest.raises(UsageError, match=r"evaluate has no option error \(did you mean 'errors'\?\)"):
+        polyseme.evaluate(runs / "tagger", tmp_path / "a.conll", error=3)

@@ -143,6 +143,15 @@ def test_layers_are_computed_once_and_scores_without_counts_are_pooled(data, tmp
     assert result.pooled["accuracy"] == pytest.approx(result.mean["accuracy"])
 
 
+def test_several_processes_are_refused(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in "01":  # each process says so, and none waits for another
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(UsageError, match="folds=3 trains in one process, and there are 2: start it without torchrun, or"):
+            polyseme.train("classification", data, encoder="none", out="run", folds=3, **OPTIONS)
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_is_refused(data, tmp_path):
     def call(**options):
         return polyseme.train("classification", data, encoder="none", out="run", **{"folds": 2, **OPTIONS, **options})

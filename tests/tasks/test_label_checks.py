@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
@@ -52,6 +52,20 @@ def test_a_trained_task_matches_labels(tmp_path):
     report = polyseme.evaluate(task, test)
     assert report.unknown_labels == [] and set(report.confusion.classes) <= {"pos", "Neg"}
     assert "only 2 examples: chance alone moves the score about " in str(report)
+
+
+def test_columns_of_an_evaluated_file_are_those_of_one_call(tmp_path):
+    rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
+    train = write(tmp_path / "a.tsv", rows)
+    task = polyseme.train("classification", train, out=tmp_path / "run", encoder="none", network="pooled", **TINY)
+    before, usual = task.config, polyseme.evaluate(task, train).scores
+    (tmp_path / "turned.tsv").write_text("x\ty\n" + "".join(f"{label}\t{text}\n" for text, label in rows))
+    assert polyseme.evaluate(task, tmp_path / "turned.tsv", text="y", label="x").scores == usual
+    assert task.config == before and polyseme.evaluate(task, train).scores == usual
+    for wrong in ({"text": "z"}, {"text": "y", "source": "x"}):
+        with pytest.raises(PolysemeError):
+            polyseme.evaluate(task, tmp_path / "turned.tsv", label="x", **wrong)
+    assert task.config == before and polyseme.evaluate(task, train).scores == usual
 
 
 def test_a_loaded_task_prints_the_scores_of_its_folder(tmp_path):

@@ -80,7 +80,7 @@ def predict(
     >>> import polyseme                                                  # doctest: +SKIP
     >>> list(polyseme.predict("my-tagger", ["Ann lives in Paris ."]))    # doctest: +SKIP
     """
-    trained = loaded_task(task, device)
+    trained = loaded_task(task, device).sharing_weights()  # the options are for this call alone
     trained.set_decoding(decoding)
     lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
     if isinstance(lines, list | tuple | TextLines) and not isinstance(lines, TableLines):

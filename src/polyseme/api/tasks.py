@@ -18,6 +18,7 @@ from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table, short
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
+from polyseme.base.progress import note_if_slow
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
 from polyseme.text.labelled.dataset_files import is_dataset
@@ -313,14 +314,19 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
     >>> import polyseme                                              # doctest: +SKIP
     >>> polyseme.load_task("my-tagger").predict(["Ann is here ."])   # doctest: +SKIP
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
+    with note_if_slow(f"loading {path} ..."):
+        return _loaded_task(path, device)
+
+
+def _loaded_task(path: str | Path, device: str | None) -> Task:
     from polyseme.base.run import Run
     from polyseme.tasks import folder
     from polyseme.tasks.ensemble import combine_tasks
     from polyseme.tasks.finished_run import is_unfinished
     from polyseme.tasks.task_info import stored_report
 
-    if not isinstance(path, str | Path):
-        raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
     chosen = Run.from_environment(device=device or "cpu").device
     names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
     folders = [Path(name).expanduser() for name in names]
@@ -359,7 +365,8 @@ def evaluate(
     from polyseme.tasks.leakage import leak_message, read_text_hashes
 
     if unknown := [name for name in settings if name not in evaluation_options()]:
-        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
+        arguments = [*evaluation_options(), "errors", "device"]
+        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], arguments)}")
     if not is_dataset(data):
         check_data(data=data)
     trained = loaded_task(task, device)
@@ -367,6 +374,7 @@ def evaluate(
         with folder_for_tables() as folder:
             given = folder.files(trained.kind, {"data": data}, settings)
             return folder.named_report(evaluate(trained, errors=errors, **given))
+    trained = trained.sharing_weights()  # the options are for this call alone
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     known = read_text_hashes(Path(task).expanduser()) if isinstance(task, str | Path) else None

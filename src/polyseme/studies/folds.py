@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from polyseme.base.display import columns, count, html_table, json_text
+from polyseme.base.display import columns, count, format_score, html_table, json_text
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import report
@@ -149,17 +149,13 @@ class CrossValidation:
         rows |= {f"fold {number}": scores for number, scores in enumerate(self.folds, 1)}
         return [
             ["", *names],
-            *([title, *(_shown(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
+            *([title, *(format_score(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
         ]
 
 
 def _mean(folds: Sequence[Mapping[str, float]]) -> Scores:
     shared = [name for name in folds[0] if all(name in fold for fold in folds)] if folds else []
     return {name: statistics.fmean(fold[name] for fold in folds) for name in shared}
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
 @dataclass(frozen=True)
@@ -174,41 +170,41 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
     """Train and test a task on each fold of its data; `OUT/fold-1`, ... have the networks, `OUT` scores and predictions."""
     if folds < 2:
         raise UsageError(f"{arg('folds', folds)} is too few: give 2 or more")
+    if run.world_size > 1:
+        how = f"start it without torchrun, or leave out {arg('folds')}"
+        raise UsageError(f"{arg('folds', folds)} trains in one process, and there are {run.world_size}: {how}")
     if given := [name for name in ("dev", "test") if getattr(job.files, name) is not None]:
         raise UsageError(f"{arg('folds', folds)} divides the data itself: leave out {', '.join(map(arg, given))}")
     out = Path(job.out).expanduser()
     check_out_of_folds(out)
     _, config, _ = job.configured()
     splits = _splits(job, config, folds, run.seed, notify)
-    if run.is_main_process:
-        _check(out, _stamp(job, splits, folds, run.seed))
+    _check(out, _stamp(job, splits, folds, run.seed))
     cache = out / LAYERS if job.cache is None else job.cache
     results: list[dict[str, Any]] = []
     stopped, is_first = None, True
     for number, data in enumerate(splits, 1):
         folder, begun = out / f"fold-{number}", time.monotonic()
         if not (folder / RESULT).exists():
-            if run.is_main_process:
-                (out / PREDICTIONS).unlink(missing_ok=True)  # of a network that is no longer there
+            (out / PREDICTIONS).unlink(missing_ok=True)  # of a network that is no longer there
             display: RunDisplay = "summary" if is_first else "none"  # the settings of all folds are the same
             fold = dataclasses.replace(job, out=folder, data=data, cache=cache, display=display)
             told = notify if is_first else _log.debug
-            if is_first and run.is_main_process:
+            if is_first:
                 report(f"examples of fold {number} of {folds}, and the settings of all:")
             stopped, is_first = fold.train(run, accept_changes=accept_changes, notify=told).result.stopped_by, False
         if stopped is not None:
             break
         results.append(read_json(folder / RESULT))
         results[-1]["seconds"] = max(results[-1]["seconds"], time.monotonic() - begun)
-        if run.is_main_process:
-            report(fold_line(number, folds, results[-1]))
+        report(fold_line(number, folds, results[-1]))
     begun = time.monotonic()
     pooled, errors = ({}, None) if stopped is not None else _pool(job, out, splits, Path(cache), run)
     seconds = sum(float(each["seconds"]) for each in results) + time.monotonic() - begun
     if stopped is None and (out / RESULT).exists():  # finished before, and shown again
         seconds = max(seconds, float(read_json(out / RESULT).get("seconds", 0.0)))
     result = _result(out, results, pooled, seconds, stopped, errors)
-    if stopped is None and run.is_main_process:
+    if stopped is None:
         write_text(out / RESULT, json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n")
         shutil.rmtree(out / LAYERS, ignore_errors=True)
     return result
@@ -313,8 +309,7 @@ def _predict(job: TaskJob, paths: Sequence[Path], folds: Sequence[_Fold], cache:
             rows[number] = {"fold": fold, **task.example_json(example, output, Path(job.files.train).name)}
         examples += test
         outputs += found
-    if run.is_main_process:
-        write_text(paths[0].with_name(PREDICTIONS), "".join(f"{json_text(rows[number])}\n" for number in sorted(rows)))
+    write_text(paths[0].with_name(PREDICTIONS), "".join(f"{json_text(rows[number])}\n" for number in sorted(rows)))
     return task.analyse_errors(examples, outputs, Path(job.files.train))
 
 

@@ -290,13 +290,15 @@ class Task(Learner):
         """Return the output for each example, in their order; texts of similar length share a batch."""
         was_training, outputs = self.training, [None] * len(data)
         self.eval()
-        with computing():
-            for first, part in data.with_layers(self.features):
-                for positions, batch in part.by_length():
-                    texts = self.vectors(self._inputs(batch))
-                    for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
-                        outputs[first + position] = output
-        self.train(was_training)
+        try:
+            with computing():
+                for first, part in data.with_layers(self.features):
+                    for positions, batch in part.by_length():
+                        texts = self.vectors(self._inputs(batch))
+                        for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
+                            outputs[first + position] = output
+        finally:
+            self.train(was_training)
         return outputs
 
     @abstractmethod
@@ -407,6 +409,10 @@ class Task(Learner):
         return []
 
     # ---- settings of a trained task
+
+    def sharing_weights(self) -> Self:
+        """Return a task with the same network, whose settings can change without those of this one."""
+        return copy.copy(self)
 
     def set_data_options(self, given: Mapping[str, Any]) -> None:
         """Change how data files are read: settings of the group "Data", such as columns of a table."""

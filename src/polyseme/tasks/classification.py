@@ -185,7 +185,7 @@ class Classification(WideTask):
 
     @classmethod
     def repeats_sentences(cls, examples: Sequence[LabelledText], config: TaskConfig) -> bool:
-        """Only trees do, whose texts are words."""
+        """Return whether sentences repeat: phrases and copies of sentiment trees do, raw texts do not."""
         assert isinstance(config, ClassificationConfig)
         repeated = config.phrases != "none" or config.sentence_copies > 1
         return repeated and not all(isinstance(example.text, str) for example in examples)

@@ -21,7 +21,7 @@ from polyseme.metrics.spans import PRFScore, are_span_tags
 from polyseme.tasks.predictions import LayerWeights
 
 NONE = "none"
-FEW = 100  # examples, below which a score is no more than a hint
+MIN_SCORED_EXAMPLES = 100  # examples, below which a score is no more than a hint
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit
 _CLASSES = 16  # of a matrix, at most
@@ -198,7 +198,7 @@ def few_examples(main: str, score: float, examples: int, what: str = "example") 
     ('only 25 examples: chance alone moves the score about 16 points up or down', 'only 1 dev example: chance alone moves the \
 score by many points', '')
     """
-    if not 0 < examples < FEW or math.isnan(score):
+    if not 0 < examples < MIN_SCORED_EXAMPLES or math.isnan(score):
         return ""
     share = min(max(score, 0.1), 0.9)  # no score is certain
     points = f"{196 * math.sqrt(share * (1 - share) / examples):.0f} points"

@@ -12,13 +12,14 @@ from polyseme.base.errors import UsageError, arg
 from polyseme.text.labelled.label_lines import PREFIX
 from polyseme.text.labelled.table_columns import NUMBER
 
-FEWEST = 3
+MIN_CLASS_EXAMPLES = 3
 """Classes with fewer examples are reported."""
 LARGEST = 0.95
 """A class with a larger share of the examples is reported."""
-_SHOWN = 5
-_MANY = 20  # different numbers with decimals are no classes
-_OWN = 0.8  # of the rows with a label of their own: nothing can be learned of classes
+_ITEMS_SHOWN = 5  # lines or labels
+_MAX_DECIMAL_CLASSES = 20  # more different numbers with decimals are no classes
+_ROWS_TO_JUDGE = 20  # from which labels that differ in nearly all rows are reported
+_UNIQUE_SHARE = 0.8  # of the rows with a label of their own: nothing can be learned of classes
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATORS = (",", ";", "|")
 _NO_LABEL = ("None", "NA")  # as Python and R write it; they may be classes, too
@@ -104,8 +105,8 @@ def label_problems(
         example = " | ".join(disputed[0]) if isinstance(disputed[0], tuple) else str(disputed[0])
         many = "1 text has" if len(disputed) == 1 else f"{len(disputed):,} texts have"
         where = [str(line) for text, line in zip(texts, lines, strict=bool(lines)) if text == disputed[0] and line]
-        more = " ..." if len(where) > _SHOWN else ""
-        at = f" (lines {', '.join(where[:_SHOWN])}{more})" if where else ""
+        more = " ..." if len(where) > _ITEMS_SHOWN else ""
+        at = f" (lines {', '.join(where[:_ITEMS_SHOWN])}{more})" if where else ""
         found.append(f"{many} several labels, such as {example[:60]!r}{at}")
     return [*found, *_class_problems(Counter(label for label in labels if label is not None))] if classes else found
 
@@ -114,12 +115,12 @@ def number_problems(labels: Sequence[str | None]) -> list[str]:
     """Say that labels of single texts are many numbers with decimals, no classes; an error if nearly each row has its own."""
     counts = Counter(label for label in labels if label is not None)
     decimals = _decimals(counts)
-    if len(decimals) <= max(_MANY, len(counts) / 2):
+    if len(decimals) <= max(_MAX_DECIMAL_CLASSES, len(counts) / 2):
         return []
     shown = ", ".join(list(counts)[:3])
     what = f"the labels are {len(counts):,} different numbers ({shown} ...), and classification needs classes"
     advice = f"scores of pairs of texts are learned by the task pairs with {arg('goal', 'score')}"
-    if len(counts) >= _OWN * counts.total():
+    if len(counts) >= _UNIQUE_SHARE * counts.total():
         raise UsageError(f"{what}: make classes of them, or give another column with {arg('label')}; {advice}")
     return [f"{what}; {advice}"]
 
@@ -149,12 +150,17 @@ def rare_problems(counts: Counter[str], what: str) -> list[str]:
     >>> rare_problems(Counter({"PER": 90, "PRE": 1}), "types of spans")
     ['1 of 2 types of spans has fewer than 3 examples, too few to learn it: PRE (1)']
     """
-    rare = sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label))
+    rare = sorted(
+        (label for label, count in counts.items() if count < MIN_CLASS_EXAMPLES), key=lambda label: (counts[label], label)
+    )
     if not rare:
         return []
-    shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
+    shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_ITEMS_SHOWN]) + (
+        " ..." if len(rare) > _ITEMS_SHOWN else ""
+    )
     has, learn = ("has", "it") if len(rare) == 1 else ("have", "them")
-    return [f"{len(rare):,} of {len(counts):,} {what} {has} fewer than {FEWEST} examples, too few to learn {learn}: {shown}"]
+    few = f"{has} fewer than {MIN_CLASS_EXAMPLES} examples, too few to learn {learn}"
+    return [f"{len(rare):,} of {len(counts):,} {what} {few}: {shown}"]
 
 
 def own_labels(labels: Sequence[str | None]) -> str:
@@ -173,7 +179,7 @@ def own_labels(labels: Sequence[str | None]) -> str:
 
 
 def _are_own(counts: Counter[str]) -> bool:
-    return counts.total() >= _MANY and len(counts) >= _OWN * counts.total()
+    return counts.total() >= _ROWS_TO_JUDGE and len(counts) >= _UNIQUE_SHARE * counts.total()
 
 
 def _decimals(labels: Iterable[str]) -> list[str]:

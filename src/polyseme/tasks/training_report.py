@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polyseme.base.display import columns, html_table, short
+from polyseme.base.display import columns, format_score, html_table, short
 from polyseme.base.errors import arg
 from polyseme.tasks.error_analysis import WIDTH, ErrorReport, ExampleError, confusion_text, few_examples, html_confusion
 from polyseme.tasks.predictions import LayerWeights
@@ -109,7 +109,7 @@ class TrainingReport:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows, metrics = self.rows(), self._metrics()
         alone = len({name for _, name, _ in rows}) < 2
-        values = [[_shown(scores.get(metric)) for metric in metrics] for _, _, scores in rows]
+        values = [[format_score(scores.get(metric)) for metric in metrics] for _, _, scores in rows]
         names = [[split] if alone else [split if name == MODEL else "", name] for split, name, _ in rows]
         return ["" for _ in names[0]] + metrics, [[*a, *b] for a, b in zip(names, values, strict=True)]
 
@@ -162,7 +162,3 @@ def baseline_scores(baseline: Mapping[str, Any] | None) -> dict[str, dict[str, S
         for name, scores in systems.items()
     }
     return {name: scores for name, scores in found.items() if scores}
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4f}"

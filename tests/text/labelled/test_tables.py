@@ -1,5 +1,6 @@
 """Labelled texts and pairs from TSV, CSV, JSON lines and lines of a label and a text."""
 
+import csv
 import gzip
 import json
 import lzma
@@ -34,6 +35,20 @@ def test_tsv_takes_quotes_as_they_are(write):
 def test_csv_over_several_lines(write):
     path = write('text,label\n"one, ""two""\nthree",a\n\nfour "4",b\n', "t.csv")
     assert read_table(path).rows == [TableRow('one, "two"\nthree', None, "a", 2), TableRow('four "4"', None, "b", 5)]
+
+
+@pytest.mark.parametrize(("name", "separator", "strict"), [("t.csv", ",", True), ("t.csv", ";", False), ("t.tsv", "\t", False)])
+def test_a_cell_may_be_a_long_document(write, name, separator, strict):
+    document = 'A line, with a "quote"; and more.\n' * 6000 + "end"
+    assert len(document) > 200_000
+    quoted = document.replace('"', '""')
+    path = write(f'label{separator}text\na{separator}short one\nb{separator}"{quoted}"\na{separator}short too\n', name)
+    before = csv.field_size_limit(1 << 17)  # Python's own
+    try:
+        rows = read_table(path, strict=strict).rows
+    finally:
+        csv.field_size_limit(before)
+    assert [(row.first, row.label) for row in rows] == [("short one", "a"), (document, "b"), ("short too", "a")]
 
 
 @pytest.mark.parametrize(

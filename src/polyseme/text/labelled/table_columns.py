@@ -70,11 +70,11 @@ _CLASSES = (
 )
 """Values of well-known labels, in lower case."""
 _FILLED = 0.9  # of the rows have a label
-_FEWEST = 4  # rows from which columns are guessed
+_MIN_ROWS = 4  # rows from which columns are guessed
 _MOST_REPEATED = 0.1  # of the rows repeat a header
 _MAX_NAME = 40  # characters of a name or a label
-_SHOWN = 5  # columns that are not used
-_MOST_NAMES = 20  # of columns in a message
+_UNUSED_SHOWN = 5  # columns that are not used
+_NAMES_SHOWN = 20  # of columns in a message
 _LONGER = 2.0  # times as long as other columns is a text
 
 
@@ -228,9 +228,9 @@ def report_columns(path: str | Path, layout: Layout) -> None:
     all_guessed = {*layout.by_content, "second"} >= set(roles)
     note = {role: " (by its content)" for role in layout.by_content if not all_guessed}
     shown = ", ".join(f"{role}: {layout.names[numbers[role] or 0]!r}{note.get(role, '')}" for role in roles)
-    unused = f"not used: {', '.join(layout.unused[:_SHOWN])}" if layout.unused else ""
-    if len(layout.unused) > _SHOWN:
-        unused += f" and {len(layout.unused) - _SHOWN} more"
+    unused = f"not used: {', '.join(layout.unused[:_UNUSED_SHOWN])}" if layout.unused else ""
+    if len(layout.unused) > _UNUSED_SHOWN:
+        unused += f" and {len(layout.unused) - _UNUSED_SHOWN} more"
     if layout.guessed:
         begin = "" if layout.has_keys else "the first row names the columns; " if layout.header else "no header; "
         kind = "keys" if layout.has_keys else "columns"
@@ -325,7 +325,7 @@ def _listed(names: Iterable[str]) -> str:
     ('text, a long column a long column a long colum...', '18, 19, 10 more')
     """
     found = [name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..." for name in names]
-    return ", ".join([*found[:_MOST_NAMES], *([f"{len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else [])])
+    return ", ".join([*found[:_NAMES_SHOWN], *([f"{len(found) - _NAMES_SHOWN} more"] if len(found) > _NAMES_SHOWN else [])])
 
 
 def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Content, *, header: bool) -> str:
@@ -342,7 +342,7 @@ def _no_label(path: str | Path, cells: list[str], given: Collection[int], conten
     free = [number for number in range(len(cells)) if number not in given and not content.is_empty(number)]
     texts = [number for number in content.by_length() if number in free and content.may_be_text(number)]
     shown = []
-    for number in free[:_MOST_NAMES]:
+    for number in free[:_NAMES_SHOWN]:
         name = repr(cells[number][:_MAX_NAME]) if header else f"column {number} ({cells[number][:20]!r})"
         could = f" and could be the text ({arg('text', cells[number] if header else number)})" if number in texts[:1] else ""
         shown.append(f"{name} has {content.kind(number)}{could}")
@@ -397,7 +397,7 @@ class _Content:
 
     def has_header(self) -> bool:
         """Whether the first row has names: its cells occur nowhere else in columns of one or few values, numbers, or dates."""
-        if len(self.rows) < _FEWEST or not _may_be_names([cell.strip() for cell in self.first]):
+        if len(self.rows) < _MIN_ROWS or not _may_be_names([cell.strip() for cell in self.first]):
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
             return False
@@ -412,7 +412,7 @@ class _Content:
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
         """Return the columns that are not found yet, where the content makes them clear."""
-        if len(self.rows) < _FEWEST:
+        if len(self.rows) < _MIN_ROWS:
             return {}
         free = [number for number in range(len(self.first)) if number not in found.values()]
         count = 2 if asked.pairs else 1
@@ -445,11 +445,11 @@ class _Content:
         """Whether the label of a single text is a number with decimals, and another column may be the label."""
         if asked.pairs or "second" in found or "label" not in found or not self.has_decimals(found["label"]):
             return False
-        return len(self.rows) >= _FEWEST and not all(map(self.has_decimals, self.labels(found, asked)))
+        return len(self.rows) >= _MIN_ROWS and not all(map(self.has_decimals, self.labels(found, asked)))
 
     def has_no_label(self, found: Mapping[str, int], asked: Request) -> bool:
         """Whether each free column has dates, or long values that are nearly all different: no label of single texts."""
-        if asked.pairs or len(self.rows) < _FEWEST:
+        if asked.pairs or len(self.rows) < _MIN_ROWS:
             return False
         free = [number for number in range(len(self.first)) if number not in found.values() and not self.is_empty(number)]
         return all(self._is_date(number) or self._is_long(number) for number in free)
