@@ -63,7 +63,9 @@ def test_forecast_for_people(run, folder, monkeypatch):
     )
     reach = run("corpus", "check", folder, "--size", "small", "--minutes", "0.1").out
     words = json.loads(run("corpus", "check", folder, "--json").out)["words"]
-    assert f"about {5123.4 * 6 / words:,.0f}" in next(line for line in reach.splitlines() if line.startswith("training epochs"))
+    assert f"about {5123.4 * 0.85 * 6 / words:,.0f}" in next(
+        line for line in reach.splitlines() if line.startswith("training epochs")
+    )
     shown = run("corpus", "check", folder, "--size", "small", "--device", "cpu").out
     assert "training epochs" not in shown
     for name, value in {

@@ -56,7 +56,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def held_out(lines: list[str]) -> list[list[str]]:
-    return [line.split() for line in lines[-max(1, len(lines) // 100) :]]
+    return [line.split() for line in lines[-max(1, len(lines) // 100, min(50, len(lines) // 10)) :]]
 
 
 def from_pretraining(corpus: Corpus, folder: Path, **settings: Any) -> Elmo:
@@ -265,6 +265,7 @@ def test_batch_and_held_out_text_fit_the_minutes(corpus: Corpus, tmp_path: Path,
     job.method = open_batch.replace(dev_size=30, batch_words=64)
     job.resolve(shards, range(40), range(40, len(shards)))
     assert (job.method.dev_size, job.method.batch_words) == (30, 64)
+    monkeypatch.setattr("polyseme.pretraining.job.NEGATIVES_ON_CPU", 5)  # fewer than the words of the vocabulary
     hurried = open_batch.replace(train=open_batch.train.replace(minutes=1e-5))
     for job.method, said in (
         (hurried, "make it faster: output='sampled'$"),
@@ -274,6 +275,10 @@ def test_batch_and_held_out_text_fit_the_minutes(corpus: Corpus, tmp_path: Path,
             job.resolve(shards, range(40), range(40, len(shards)))
     job.method = hurried.replace(dev_size=200)
     with pytest.raises(PolysemeError, match=r"make it faster: dev_size=100 output='sampled'$"):
+        job.resolve(shards, range(40), range(40, len(shards)))
+    job.method = hurried.replace(dev_size=100)
+    monkeypatch.undo()
+    with pytest.raises(PolysemeError, match=r"or a smaller model$"):  # few sentences and words: no option would help
         job.resolve(shards, range(40), range(40, len(shards)))
 
 

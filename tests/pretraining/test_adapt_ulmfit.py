@@ -78,7 +78,8 @@ def test_minutes_on_a_cpu(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.Mo
     assert job.resolve_defaults(shards).negatives is None
     job.method = CONFIG.replace(train=TrainConfig(minutes=0.5, optim=slanted_optim()))
     job.resolve(shards, *job.split(shards))
-    assert job.method.negatives == 1024 and job.method.batch_size is not None and job.method.dev_size is None
+    assert job.method.negatives == 1024 and job.method.batch_size is not None
+    assert job.method.dev_size == len(shards) // 10 < 50
     assert "stent" not in job.model.vocabulary
 
 

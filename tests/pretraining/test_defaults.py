@@ -11,6 +11,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.pretraining.baselines import Baselines, baselines
 from polyseme.pretraining.defaults import fitted_vocabulary
+from polyseme.pretraining.method import load_class
 from polyseme.pretraining.methods import configure_method
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -35,6 +36,60 @@ def test_vocabulary_and_output_fit_the_text_and_the_machine():
     assert (small.vocabulary_size, small.output) == (1003, "full")
     chosen = configure_method("elmo", {"vocabulary_size": 30_000, "output": "full"}).resolve_defaults(955_095, CPU, 19_000)
     assert (chosen.vocabulary_size, chosen.output) == (30_000, "full")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(955_152, 2560), (70_000, 700), (2559, 255), (400, 40), (150, 20), (20, 20)],
+)
+def test_a_batch_is_a_part_of_an_epoch(words, expected):
+    assert configure_method("elmo", {"epochs": 2}).resolve_defaults(words, CPU).batch_words == expected
+    sentences = configure_method("elmo", {"epochs": 2, "bptt": 1}).resolve_defaults(words, CPU)
+    assert sentences.batch_words == max(8, min(expected, words // 10))
+
+
+def test_an_epoch_of_little_text_is_an_epoch(corpus, tmp_path):
+    result = configure_method("elmo", {"size": "tiny", "epochs": 2}).fit(corpus, CPU, tmp_path / "m")
+    words = 120 * 11 - 12 * 11  # a tenth is held out
+    assert result.steps > 10 and 2 * words <= result.words < 2.1 * words and result.held_out_words == 12 * 11
+
+
+@pytest.mark.parametrize(
+    ("fixed", "per_word", "divisor"),
+    [
+        (0.06, 5e-5, 1),  # the step costs the same for a small batch: many words are lost for few more steps
+        (0.01, 4e-3, 8),  # most of it is words: a smaller batch is many more steps
+        (0.01, 1e-5, 1),  # there is time for all steps
+    ],
+)
+def test_the_batch_keeps_its_words_per_second(corpus, tmp_path, monkeypatch, fixed, per_word, divisor):
+    made = configure_method("elmo", {"size": "tiny", "minutes": 0.5})
+    job = load_class(made.job)(made, corpus, CPU, tmp_path / "m")
+    sizes = []
+
+    def measured(objective, batches, *_, limit):
+        sizes.append(next(iter(batches)).words)
+        return fixed + per_word * sizes[-1]
+
+    monkeypatch.setattr("polyseme.pretraining.job.time_steps", measured)
+    monkeypatch.setattr(type(made), "smallest_batch", 1)
+    monkeypatch.setattr(type(made), "resolved", lambda self, words, run, **changes: self.replace(batch_words=640, **changes))
+    shards = job.encode_text()
+    job.resolve(shards, *job.split(shards))
+    assert job.method.batch_words == 640 // divisor
+
+
+def test_older_runs_keep_their_held_out_text(corpus, tmp_path, monkeypatch):
+    """They held out a hundredth, also of little text."""
+    made = configure_method("elmo", OPTIONS)
+    job = load_class(made.job)(made, corpus, CPU, tmp_path / "m")
+    shards = job.encode_text()
+    job.resolve(shards, *job.split(shards))
+    assert job.method.dev_size == len(job.split(shards)[1]) == 12
+    with monkeypatch.context() as patch:
+        patch.setattr("polyseme.pretraining.job._FEWEST", 0)
+        assert made.fit(corpus, CPU, tmp_path / "old").held_out_words == 11
+    assert made.fit(corpus, CPU, tmp_path / "old").held_out_words == 11
 
 
 def test_resuming_keeps_the_settings_of_the_run(corpus, tmp_path):
@@ -67,6 +122,8 @@ def test_verdicts():
     counted = Baselines(500.0, 100.0)
     said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
     assert said == ["usable", "usable for a first try", "hardly usable", "not usable"]
+    repeated = dataclasses.replace(counted, repeats="9 of the 80 held-out sentences are in the training text too")
+    assert repeated.verdict({"perplexity": 40}).startswith("no verdict: 9 of the 80 held-out sentences")
     near_unigrams = Baselines(101.0, 51.0).verdict({"perplexity": 100.2})
     assert near_unigrams.startswith("hardly usable: its perplexity is 2 times that of 3-grams (3-gram 51.0, unigram 101.0)")
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})

@@ -1,5 +1,6 @@
 """`polyseme.train`: names of encoders, names of options, data that is held out."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -114,6 +115,28 @@ def test_stopped(desk, monkeypatch):
         polyseme.train("ner", "train.conll", dev="dev.conll", encoder="none", out="run", **{**TINY, "epochs": 2})
     again = polyseme.train("ner", "train.conll", dev="dev.conll", encoder="none", out="run", **{**TINY, "epochs": 2})
     assert again.predict([["Ann"]])[0].words == ["Ann"]
+
+
+SWITCHES = [
+    (task, name)
+    for task in ("classification", "tagging")
+    for name, option in options_of(default_configs(task)).items()
+    if isinstance(option.default, bool)
+]
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(("task", "name"), SWITCHES)
+def test_a_switch_is_turned_between_two_sittings(desk, task, name, first):
+    """Either the run goes on with it, or a sentence says why it cannot; only other weights are trained where it must."""
+    (desk / "v.txt").write_text("Ann 1 2 3\nfilm 3 4 5\n")
+    data = {"classification": "texts.tsv", "tagging": "train.conll"}[task]
+    call = {"encoder": "none" if name == "task_embeddings" else "v.txt", "out": "run", **TINY}
+    must = name in ("freeze_word_vectors", "crf")
+    with contextlib.nullcontext() if must else contextlib.suppress(PolysemeError):
+        polyseme.train(task, data, **call, **{name: first})
+        polyseme.train(task, data, **{**call, name: not first, "epochs": 2, "accept_changes": True})
+        assert json.loads((desk / "run" / "result.json").read_text())["steps"] == 2
 
 
 def test_a_model_is_not_overwritten(desk):

@@ -24,3 +24,18 @@ def test_a_score_that_equals_the_best_is_no_new_best() -> None:
         run.evaluated(score, best)
         shown.append(run.line().partition("dev f1 ")[2])
     assert shown == ["0.0000 (best)", "0.0000 (best 0.0000)", "0.5000 (best)", "0.4000 (best 0.5000)"]
+
+
+def test_the_last_batch_may_go_beyond_the_last_epoch() -> None:
+    assert RunStatus(total=170, done=178, score_name="f1", epoch=2.094).line() == "epoch 2 of 2"
+    assert RunStatus(total=200, done=150, score_name="f1", epoch=0.45).line() == "75 % of 0.6 epochs"
+
+
+def test_the_expected_time_counts_evaluations_that_were_measured() -> None:
+    run = RunStatus(total=103, done=0, score_name="f1", evaluations=10.3)
+    for step in range(1, 5):
+        run.advance(step, 103, float(step))
+    assert run.left == 99 + 9.9
+    run.evaluated(0.5, 0.5)
+    run.advance(5, 103, 9.0)  # from here on the speed has them
+    assert run.left == 98 * 8 / 4

@@ -232,6 +232,24 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(
     assert budget["total"] == result.steps
 
 
+def test_a_busy_moment_in_the_second_half_is_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Disturbed(Slow):
+        def loss(self, batch: Tensor) -> Loss:
+            self.clock.now += 0.5 if 30 < self.clock.now < 36 else 0.0
+            return super().loss(batch)
+
+    Slow.clock = Clock()
+    for module in ("fit_loop", "step_runner"):
+        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+    with caplog.at_level("INFO", "polyseme.progress"):
+        result = fit(tmp_path, Disturbed(), minutes=1, checkpoint_every=100)
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
+    assert 0.8 * 60 < result.seconds <= 60 and result.steps == budget["total"] <= budget["longest"]
+    assert sum("steps now, not" in line for line in caplog.messages) <= 2
+
+
 @pytest.mark.slow
 def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Disturbed(Slow):
@@ -255,34 +273,59 @@ def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: 
     assert result.steps > 100 and 45 < result.seconds <= 60  # 1.1 s a step would be some 20
 
 
-def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Disturbed(Slow):
-        def loss(self, batch: Tensor) -> Loss:
-            self.clock.now += 1.0
-            if self.clock.now > 25:
-                raise RuntimeError("a power cut")
-            return super().loss(batch)
+class PacedClock(Clock):
+    """Each step takes so many seconds."""
 
-    Slow.clock = Clock()
+    pace = 0.0
+
+
+class Paced(Slow):
+    clock: PacedClock
+    limit = math.inf
+
+    def loss(self, batch: Tensor) -> Loss:
+        self.clock.now += self.clock.pace - 0.1
+        if self.clock.now > self.limit:
+            raise RuntimeError("a power cut")
+        return super().loss(batch)
+
+
+@pytest.mark.parametrize(("before", "after", "least", "most"), [(1.1, 0.1, 100, 430), (0.1, 0.3, 150, 300)])
+def test_a_resumed_run_is_timed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: float, after: float, least: int, most: int
+) -> None:
+    """The first sitting ends after 20 seconds of 60, and there is time for 300 steps of a tenth of a second, or for 100."""
+    Slow.clock = clock = PacedClock()
     for module in ("fit_loop", "step_runner"):
-        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+        monkeypatch.setattr(f"polyseme.training.{module}.time", clock)
+    first = Paced()
+    clock.pace, first.limit = before, 20.0
     with pytest.raises(RuntimeError, match="power cut"):
-        fit(tmp_path, Disturbed(), minutes=1)
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
-    assert fit(tmp_path, Slow(), minutes=1).steps == budget["total"] < 60  # though now a step takes a tenth of a second
+        fit(tmp_path, first, minutes=1, eval_every=None)
+    kept = json.loads(newest(tmp_path, "json").read_text())["values"]
+    planned = kept["budget"]["total"]
+    assert planned < 40 if before > after else planned > 300
+    clock.pace = after
+    result = fit(tmp_path, Paced(), minutes=1, eval_every=None)
+    assert least < result.steps < most and result.seconds <= 60
+    assert round(kept["evaluation_seconds"], 6) in (0.5, 1.0)  # without or with a better model to save
 
 
 def test_a_plan_made_again() -> None:
     config, budget = TrainConfig(minutes=1), Budget(unit="steps", total=40)
     quick = Timing(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8
     again = revise_budget(config, budget, 4, quick)
-    assert again == Budget(unit="steps", total=4 + 330, evaluations=8)
+    assert again == Budget(unit="steps", total=4 + 330, evaluations=8, longest=40)
     assert revise_budget(config, budget, 21, quick) == budget  # in the second half
+    shortened = budget.replace(longest=70)
+    assert revise_budget(config, shortened, 21, quick).total == 70  # goes back to what it was, and no further
+    bit_early = Timing(step=1.0, evaluation=0.0, spent=22.0)
+    assert revise_budget(config, shortened, 21, bit_early).total == 21 + 32  # 54 s - 22 s
     assert revise_budget(config, Budget(unit="steps", total=300), 4, quick) == Budget(unit="steps", total=300)  # a tenth more
     bit_late = Timing(step=1.0, evaluation=1.0, spent=13.0)  # 13 s + 36 s + 10 s
     assert revise_budget(config, budget, 4, bit_late) == budget
     slow = Timing(step=2.0, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, of which evaluations may take 8 s
-    assert revise_budget(config, budget, 4, slow) == Budget(unit="steps", total=4 + 16, evaluations=8)
+    assert revise_budget(config, budget, 4, slow) == Budget(unit="steps", total=4 + 16, evaluations=8, longest=40)
     assert revise_budget(config, budget, 30, Timing(step=5.0, evaluation=1.0, spent=30.0)).total == 34  # second half
     assert revise_budget(config, budget, 30, Timing(step=0.1, evaluation=1.0, spent=60.0)).total == 31  # no time is left
 
@@ -392,6 +435,35 @@ def test_one_line_an_evaluation_without_a_terminal(tmp_path: Path, caplog: pytes
     assert len(caplog.messages) == len(evaluations) > 1
     for line in caplog.messages:
         assert line.startswith("epoch ") and ", loss " in line and ", dev perplexity " in line and len(line) <= 80
+
+
+def test_a_line_shows_the_mean_loss_since_the_line_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Against the losses that the learner saw; the log has intervals of 4 steps, and evaluations come after 10."""
+    caplog.set_level("INFO", logger="polyseme.progress")
+    seen: list[float] = []
+
+    class Watched(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch)
+            seen.append(loss.total.item())
+            return loss
+
+    torch.manual_seed(3)
+    fit(tmp_path, Watched(), steps=30)
+    means = [sum(seen[end - 10 : end]) / 10 for end in (10, 20, 30)]
+    assert [line.partition("loss ")[2][:6] for line in caplog.messages] == [f"{mean:.4f}" for mean in means]
+
+
+def test_a_perfect_score_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="polyseme.progress")
+
+    class Perfect(Worsening):
+        def is_perfect(self, score: float) -> bool:
+            return score <= 10
+
+    fit(tmp_path, Perfect(), steps=50)
+    told = "perfect dev perplexity: of such networks, the one with the least dev loss is kept"
+    assert [line == told for line in caplog.messages] == [False, True, *[False] * 4]
 
 
 def test_the_time_that_is_left() -> None:

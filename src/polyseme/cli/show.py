@@ -29,6 +29,10 @@ def as_json(value: Any, *, indent: int | None = None) -> None:
     typer.echo(json_text(value, indent=indent))
 
 
+class ReportedCode(int):
+    """An exit code whose reason was printed where it arose."""
+
+
 def show_result(result: Any, *, json: bool, most: int | None = None) -> None:
     """Print what a function returned, and exit as it ended.
 
@@ -55,7 +59,7 @@ def show_result(result: Any, *, json: bool, most: int | None = None) -> None:
     if problem := getattr(result, "problem", None):
         raise PolysemeError(problem)
     if stopped := getattr(result, "stopped_by", None):
-        raise typer.Exit(128 + signal.Signals[stopped])
+        raise typer.Exit(ReportedCode(128 + signal.Signals[stopped]))
 
 
 def result(value: Any, json: bool) -> None:

@@ -45,6 +45,8 @@ class Baselines:
     """Held-out words."""
     known: float = 1.0
     """How many of them occur in the training text and the vocabulary."""
+    repeats: str | None = None
+    """That many held-out sentences are in the training text too; None: few are."""
 
     def to_dict(self) -> dict[str, float]:
         """Plain values."""
@@ -68,6 +70,8 @@ helps'
         ratio, perplexity = scores["perplexity"] / self.mean_trigram, scores["perplexity"]
         halfway = math.sqrt(self.unigram * self.mean_trigram)
         beside = f"3-gram {self.mean_trigram:,.1f}, unigram {self.unigram:,.1f}"
+        if self.repeats:
+            return f"no verdict: {self.repeats} ({beside})"
         if self.known < 0.5:
             seen = f"{100 * self.known:.0f} % of the {self.words:,} held-out words occur in the training text ({beside})"
             return f"perhaps not usable: only {seen}; give more text, or a {arg('splitter')} that finds its words"

@@ -74,7 +74,7 @@ class CardData:
             if self.repeated:
                 text += f" {self.repeated:,} of them are in the training text too, word for word."
             if verdict:
-                text += f" Beside counted models of the same text it is {verdict}."
+                text += f" Beside counted models of the same text: {verdict}."
             if self.before is not None:
                 text += f" Before training it was {format_perplexity(self.before)}, on the same sentences and vocabulary."
                 if OLD_VOCABULARY in self.before and OLD_VOCABULARY in result.scores:

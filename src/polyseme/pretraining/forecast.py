@@ -16,7 +16,7 @@ import torch
 
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.pretraining.defaults import fitted_vocabulary
+from polyseme.pretraining.defaults import DIVISORS, TRAINED, batch_divisor, fitted_vocabulary
 from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.pretraining.elmo_job import build, training_data
 from polyseme.text.shards.shards import Shards
@@ -63,6 +63,7 @@ def forecast(
 ) -> Forecast:
     """Estimate the training on a corpus of so many words, distinct words (`vocabulary`) and sentences."""
     run.seed_all()
+    is_open = config.batch_words is None
     config = config.resolve_defaults(words, run, fitted_vocabulary(words, vocabulary))
     assert config.batch_words is not None
     shards = synthetic_shards(config, words, vocabulary, sentences)
@@ -74,6 +75,8 @@ def forecast(
         measured = _measure(shards, model, smaller, run, left, steps=_STEPS if divisor == 1 else 1)
         if 4 * measured.step > limit - (time.monotonic() - began):
             break
+    if is_open and config.train.minutes is not None and run.device.type == "cpu" and divisor == 1:
+        measured = _measure_fitted(shards, model, config, run, measured, limit - (time.monotonic() - began))
     parameters = sum(weight.numel() for weight in model.parameters())
     memory = measured.state + _FLOAT * parameters + divisor * measured.saved
     type_bytes = _TYPE_BYTES + (_CHARACTER_ID_BYTES if model.speller is not None else 0)
@@ -85,6 +88,18 @@ def forecast(
         disk_bytes=4 * words + 8 * sentences + type_bytes * vocabulary + 3 * measured.state + 2 * _FLOAT * parameters,
         on_gpu=measured.peak is not None,
     )
+
+
+def _measure_fitted(
+    shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, whole: _Measured, limit: float
+) -> _Measured:
+    """Measure with the batch that a training by minutes takes (`defaults.batch_divisor`)."""
+    assert config.train.minutes is not None
+    smallest = _measure(shards, model, config.with_smaller_batch(DIVISORS[-1]), run, limit / 4, steps=_STEPS // 4)
+    chosen = batch_divisor(60 * TRAINED * config.train.minutes, smallest.step, whole.step)
+    if chosen == 1:
+        return whole
+    return _measure(shards, model, config.with_smaller_batch(chosen), run, limit / 2, steps=_STEPS)
 
 
 def synthetic_shards(config: ElmoPretraining, words: int, vocabulary: int, sentences: int) -> Shards:

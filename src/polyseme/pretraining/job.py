@@ -29,7 +29,7 @@ from polyseme.nn.threads import intra_op_threads
 from polyseme.pretraining.baselines import baselines
 from polyseme.pretraining.card import CardData, write_finished
 from polyseme.pretraining.cost import Cost, write_cost
-from polyseme.pretraining.defaults import DIVISORS, MIN_COUNT, batch_divisor, fitted_vocabulary
+from polyseme.pretraining.defaults import DIVISORS, MIN_COUNT, NEGATIVES_ON_CPU, TRAINED, batch_divisor, fitted_vocabulary
 from polyseme.pretraining.method import NeuralMethod
 from polyseme.pretraining.objective import Objective
 from polyseme.pretraining.repeats import repeated_sentences, repeats_message
@@ -52,7 +52,7 @@ from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 _OPEN = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords", "dev_size")
-_MEASURED, _TRAINED = 0.02, 0.85  # of the minutes, for measuring and for steps
+_MEASURED = 0.02  # of the minutes, for measuring
 _TICK = 1e-3  # seconds: a clock may stand still for longer than a small model reads
 _EVALUATED = 0.05  # of the minutes, for one evaluation, where the held-out text is fitted to them
 _FEWEST, _SAMPLE = 50, 10  # sentences: held out at least, and evaluated to measure the speed
@@ -90,7 +90,7 @@ class TrainingJob(Job):
     section = "pretraining"
     """Name of the method's settings among those of the run."""
     max_held_out = 2000
-    """Sentences held out for validation, at most; a hundredth of the text where that is less."""
+    """Sentences held out for validation, at most; a hundredth of the text where that is less, of little text 50 or a tenth."""
     unit = "sentence"
     """What the text is split into."""
     fits_held_out = False
@@ -142,8 +142,9 @@ class TrainingJob(Job):
         self.resolve(shards, *self.split(shards))
         train, held_out = self.split(shards)  # again: less may be held out now
         repeated = repeated_sentences(shards, train, held_out) if isinstance(shards, Shards) else 0
-        if (message := repeats_message(repeated, len(held_out))) and self.run.is_main_process:
-            _log.warning("%s", message)
+        repeats = repeats_message(repeated, len(held_out))
+        if repeats and self.run.is_main_process:
+            _log.warning("%s", repeats)
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
             **self.text_fingerprint(shards),
@@ -174,7 +175,7 @@ class TrainingJob(Job):
                         objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
                     )
                 except TooShortError as error:
-                    raise PolysemeError(f"{error.problem}; {self.minutes_advice()}") from None
+                    raise PolysemeError(f"{error.problem}; {self.minutes_advice(len(held_out))}") from None
             if output.was_finished and self.run.is_main_process:
                 report(finished_message(self.out, self.method.train))
             result = self.result(output, card)
@@ -185,7 +186,7 @@ class TrainingJob(Job):
                 ids = self.vocabulary_ids(shards)
                 if ids is not None:
                     counted = baselines(shards, train, held_out, ids, both=self.both_directions)
-                    result = dataclasses.replace(result, baselines=counted)
+                    result = dataclasses.replace(result, baselines=dataclasses.replace(counted, repeats=repeats))
                 self._write_finished(shards, card, output, result)
             processes.wait()  # a machine that is lost here must find the others when it comes back
         return result
@@ -210,6 +211,10 @@ class TrainingJob(Job):
             self.method = self.resolve_defaults(shards)
             return
         self.method = self.resolve_defaults(shards)
+        fewest = min(_FEWEST, len(shards) // 10) if self.unit == "sentence" else 0
+        if method.dev_size is None and len(held_out) < fewest:
+            self.method = self.method.replace(dev_size=fewest)  # a setting: runs of older versions keep their split
+            train, held_out = self.split(shards)
         name, minutes = method.batch_setting, method.train.minutes
         alone = self.run.world_size == 1 and self.run.device.type == "cpu"
         batch_is_open = name is not None and getattr(method, name) is None
@@ -221,31 +226,40 @@ class TrainingJob(Job):
         """Build a model to measure the speed with."""
         return self.build(shards)
 
-    def minutes_advice(self) -> str:
-        """Return what to do where the minutes are too short."""
-        size = self.method.dev_size
-        faster = [arg("dev_size", 100)] if size is None or size > 100 else []
-        if getattr(self.method, "samples", 0) is None:
+    def predicted_words(self) -> int:
+        """Return how many words the output layer predicts."""
+        return getattr(self.method, "vocabulary_size", None) or 0
+
+    def minutes_advice(self, held_out: int) -> str:
+        """Return what to do where the minutes are too short for a model, with so many held-out sentences."""
+        faster = [arg("dev_size", 100)] if held_out > 100 else []
+        if getattr(self.method, "samples", 0) is None and self.predicted_words() > NEGATIVES_ON_CPU:
             faster.append(arg("output", "sampled"))
         options = f"; these options make it faster: {' '.join(faster)}" if faster else ""
         return f"give more minutes or a smaller model{options}"
 
     def _fit_to_minutes(self, shards: Any, train: range, held_out: range, seconds: float, *, divide: bool) -> None:
-        """Divide the batch until enough steps fit into the time, by the speed of a few small ones.
+        """Divide the batch until enough steps fit into the time, by the speed of a few small ones, and of whole ones.
 
         Beside other busy programs, threads that wait for each other can be slower than one alone: then it is one.
         """
         whole = self.method
         self.method = whole.with_smaller_batch(DIVISORS[-1])
         self.run.seed_all()
-        objective, batches = self.training_data(self.trial_model(shards), shards, train)
+        model = self.trial_model(shards)
+        objective, batches = self.training_data(model, shards, train)
         steps: dict[int, float] = {}
         for threads in sorted({torch.get_num_threads(), 1}, reverse=True):
             with intra_op_threads(threads):
                 steps[threads] = time_steps(objective, batches, whole.train, self.run, limit=_MEASURED * seconds)
         self._threads = min(steps, key=lambda threads: steps[threads])
         step = steps[self._threads]
-        self.method = whole.with_smaller_batch(batch_divisor(_TRAINED * seconds, step)) if divide else whole
+        self.method = whole
+        if divide and batch_divisor(TRAINED * seconds, step) > 1:  # perhaps: it depends on how long a whole one takes
+            with intra_op_threads(self._threads):
+                data = self.training_data(model, shards, train)
+                whole_step = time_steps(*data, whole.train, self.run, limit=_MEASURED * seconds)
+            self.method = whole.with_smaller_batch(batch_divisor(TRAINED * seconds, step, whole_step))
         if self.fits_held_out:
             with intra_op_threads(self._threads):
                 self._fit_held_out(objective, shards, held_out, seconds, step)
@@ -263,7 +277,7 @@ class TrainingJob(Job):
         need = step + each * (self.method.dev_size or len(held_out))
         if need > seconds:
             problem = too_short(self.method.train, need)
-            raise PolysemeError(f"{problem}; {self.minutes_advice()}")
+            raise PolysemeError(f"{problem}; {self.minutes_advice(self.method.dev_size or len(held_out))}")
 
     def _report_settings(self, given: NeuralMethod) -> None:
         """Report settings that the user left open."""

@@ -3,7 +3,9 @@
 Steps and minutes are counted in steps; words and epochs in words, because batches may differ in size and a pass over the data
 does not. Minutes become steps by the measured time of a few steps, instead of stopping by the clock: the learning-rate
 schedule then fits the run. Other programs disturb the measurement, so each tenth of the run is a new one: if its steps were
-much faster or slower, the number of steps is corrected (`revise_budget`).
+faster or slower, the number of steps is corrected in both directions (`revise_budget`). In the second half a schedule becomes
+longer only as far as it has been before: what a busy minute took away comes back, and the learning rate does not rise above
+what was planned.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ MARGIN = 0.9  # of the minutes: machines slow down, and the last model has to be
 EVALUATION_FRACTION = 0.2  # of the minutes, unless eval_every is given
 FEW_STEPS = 200
 MANY_EPOCHS, SMALL_TEXT = 15.0, 100_000  # words: so many passes over so little text are learned by heart
-EXTENSION_THRESHOLD = 1.2  # extend the budget only if this many times the steps fit
+UNUSED = 0.85  # of the minutes: lengthen the budget only if the run would end before that
 OVERRUN = 1.05  # shorten it only if the run would take this many times the minutes
+LARGE_CORRECTION, MANY_CORRECTIONS = 1.5, 2  # only corrections by such a factor are reported, and only so many
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,8 @@ class Budget(Config):
     total: int
     evaluations: int = EVALUATIONS
     """Evenly spaced evaluations; not used if eval_every is given."""
+    longest: int = 0
+    """The largest total that a correction replaced."""
 
     def done(self, step: int, words: int) -> int:
         """How far a run is, in the budget's unit."""
@@ -144,21 +149,32 @@ def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_
 
 
 def revise_budget(config: TrainConfig, budget: Budget, step: int, timing: Timing) -> Budget:
-    """Return the budget by minutes, longer or shorter if the last steps were much faster or slower than expected.
+    """Return the budget by minutes, longer or shorter if the last steps were faster or slower than expected.
 
-    In the second half of a run it is never longer, because a longer schedule would raise the learning rate again.
+    In the second half of a run it is at most as long as it has been, because a longer schedule raises the learning rate.
     """
     assert config.minutes is not None
-    left = budget.total - step
-    expected = timing.spent + left * timing.step + (1 + budget.evaluations * left // budget.total) * timing.evaluation
-    is_late = expected > OVERRUN * 60 * config.minutes
-    if not is_late and 2 * step > budget.total:
+    left, minutes = budget.total - step, 60 * config.minutes
+    evaluations = budget.evaluations * left // budget.total if config.eval_every is None else left // config.eval_every
+    expected = timing.spent + left * timing.step + (1 + evaluations) * timing.evaluation
+    is_late, longest = expected > OVERRUN * minutes, max(budget.longest, budget.total)
+    if not is_late and expected > UNUSED * minutes:
         return budget
     try:
         rest = budget_from_minutes(config, timing)
     except PolysemeError:  # no time is left for another step
-        return budget.replace(total=step + 1) if is_late else budget
-    revised = rest.replace(total=step + rest.total)
+        return budget.replace(total=step + 1, longest=longest) if is_late else budget
+    total = step + rest.total
     if is_late:
-        return revised if revised.total < budget.total else budget
-    return revised if revised.total > EXTENSION_THRESHOLD * budget.total else budget
+        return rest.replace(total=total, longest=longest) if total < budget.total else budget
+    total = total if 2 * step <= budget.total else min(total, longest)
+    return rest.replace(total=total, longest=longest) if total > budget.total else budget
+
+
+def is_large_correction(old: int, new: int) -> bool:
+    """Whether a number of steps is so different from the one that was told last that a person should know.
+
+    >>> is_large_correction(100, 120), is_large_correction(100, 60), is_large_correction(100, 160)
+    (False, True, True)
+    """
+    return max(old, new) > LARGE_CORRECTION * min(old, new)

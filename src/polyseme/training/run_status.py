@@ -8,6 +8,7 @@ from polyseme.base.display import format_duration, short
 
 WIDTH = 80  # terminal columns
 _MANY_EPOCHS = 10  # from here on their estimate is rounded: it changes with the lengths of the first sentences
+_PART = 0.98  # epochs; below, a share of the run says more
 _BAR = 12  # columns of the bar, where there is room
 _MIN_STEPS, _MIN_SECONDS = 3, 1.0  # that are timed before a time is told
 _WORTH_TELLING = 10.0  # seconds that a run takes at least, if its expected time is to be told
@@ -32,8 +33,14 @@ class RunStatus:
     best: float | None = None
     is_tie: bool = False
     """Whether the best score is that of an evaluation before."""
+    is_perfect: bool = False
+    """Whether the last evaluation had no error."""
+    is_over: bool = False
+    """Whether the run ends before its budget."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
+    evaluations: float = 0.0
+    """Seconds of all evaluations, as measured before the first; the speed includes them from then on."""
     _start: tuple[int, float] | None = None
     _steps: int = 0
 
@@ -47,6 +54,7 @@ class RunStatus:
         begun, elapsed = self._start[0], seconds - self._start[1]
         if done > begun and self._steps >= _MIN_STEPS and (elapsed >= _MIN_SECONDS or self.score is not None):
             self.left = max(total - done, 0) * elapsed / (done - begun)
+            self.left += self.evaluations * max(total - done, 0) / total if self.score is None else 0.0
 
     def evaluated(self, score: float, best: float) -> None:
         """Note an evaluation."""
@@ -64,13 +72,14 @@ class RunStatus:
         >>> status.line()
         'epoch 2 of 5, loss 0.5000, dev f1 0.8000 (best 0.9000), 42 s left'
 
-        The best score is left out where there is no room for it.
+        The best score is left out where there is no room for it. Less than one epoch is told in percent of the run.
+
+        >>> RunStatus(total=100, done=10, score_name="f1", epoch=0.0787, loss=0.5).line()
+        '10 % of 0.79 epochs, loss 0.5000'
         """
-        whole = self.epoch * max(self.total / self.done, 1.0) if self.done else 0.0
-        epochs = f" of {_number(round(whole) if whole >= _MANY_EPOCHS else whole)}" if self.done else ""
         left = [] if self.done >= self.total else self._left()
         loss = [self._loss()] if self.loss is not None else []
-        start = [f"epoch {_number(self.epoch)}{epochs}", *loss]
+        start = [self._epochs(), *loss]
         scores = [[]] if self.score is None else [[f"dev {self._score()}"], [f"dev {self._score(with_best=False)}"]]
         lines = [", ".join([*start, *score, *left]) for score in scores]
         return short(next((line for line in lines if len(line) <= WIDTH), lines[-1]), WIDTH)
@@ -97,6 +106,30 @@ class RunStatus:
         early = "" if self.patience is None else ", less if the dev score stops improving"
         return f"expected time: {format_duration(self.left)}{early}"
 
+    def remark(self) -> str:
+        """A line about a perfect score: why training ends, or why it goes on; empty before.
+
+        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, is_over=True).remark()
+        'perfect dev f1: no later network can be better, so the training ends here'
+        """
+        if not self.is_perfect or self.done >= self.total:
+            return ""
+        on, over = (
+            "of such networks, the one with the least dev loss is kept",
+            "no later network can be better, so the training ends here",
+        )
+        return f"perfect dev {self.score_name.replace('_', ' ')}: {over if self.is_over else on}"
+
+    def _epochs(self) -> str:
+        if not self.done:
+            return f"epoch {number_of_epochs(self.epoch)}"
+        whole = self.epoch * self.total / self.done
+        if whole < _PART:
+            return f"{100 * min(self.done / self.total, 1.0):.0f} % of {whole:.2g} epochs"
+        # the last batch may go beyond the last epoch
+        total = number_of_epochs(round(whole) if whole >= _MANY_EPOCHS else whole)
+        return f"epoch {number_of_epochs(min(self.epoch, whole))} of {total}"
+
     def _loss(self) -> str:
         return f"{'sampled loss' if self.sampled else 'loss'} {_value(self.loss or 0.0)}"
 
@@ -120,10 +153,10 @@ def _value(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:,.1f}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
-def _number(epochs: float) -> str:
+def number_of_epochs(epochs: float) -> str:
     """A number of epochs: whole ones as such.
 
-    >>> _number(2.0001), _number(0.25), _number(12.34)
+    >>> number_of_epochs(2.0001), number_of_epochs(0.25), number_of_epochs(12.34)
     ('2', '0.25', '12.3')
     """
     return f"{epochs:.0f}" if abs(epochs - round(epochs)) < 0.02 and epochs > 0.5 else f"{epochs:.3g}"
