@@ -1,6 +1,7 @@
-"""Each line of a code block in an element of its own, so that the style sheet can indent what wraps: long shell commands.
+"""Each line of a code block in an element of its own, so that the style sheet can indent what wraps.
 
-Long lines of Python wrap too, below their own indentation, which the element tells the style sheet. The line break stays outside of the element: copied text has the lines of the page's source.
+Long shell commands and lines of Python wrap below their own indentation, which the element tells the style sheet. The line
+break stays outside of the element: copied text has the lines of the page's source.
 """
 
 from __future__ import annotations
