@@ -13,6 +13,7 @@ from tests.encoders.test_sequence import ulmfit
 from tests.oracle.make import write_bilm
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 8
+HELD_OUT = LINES[-(len(LINES) // 10) :]
 QUICK = ["--epochs", "2", "--learning-rate", "0.01", "--batch-words", "100"]
 
 
@@ -27,9 +28,12 @@ def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
     result = run(*call)
     assert result.code == 0 and all(line.startswith("epoch ") for line in result.err.splitlines()), result
     first, added, scores, few, old = result.out.splitlines()
-    assert few == f"only {len(LINES[-1].split())} words of the text are held out: the difference may be chance"
+    assert (
+        few
+        == f"only {sum(len(line.split()) for line in HELD_OUT)} words of the text are held out: the difference may be chance"
+    )
     assert old.startswith("over the old vocabulary: untouched model ") and "added words count as unknown" in old
-    untouched = polyseme.load(model).perplexity([LINES[-1].split()]).mean
+    untouched = polyseme.load(model).perplexity([line.split() for line in HELD_OUT]).mean
     assert f"untouched model {untouched:,.2f}, after " in old
     assert first.startswith(f"{tmp_path / 'out'}: ") and added == "added 3 words"
     assert scores.startswith("held-out perplexity: before ") and "), after " in scores and scores.count("forward") == 2

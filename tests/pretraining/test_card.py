@@ -47,8 +47,8 @@ def test_a_finished_run(corpus: Corpus, tmp_path: Path) -> None:
     assert found["date"][:2] == "20" and found["training time"].endswith((" s", " min"))
     perplexity = result.scores
     assert f"Perplexity {perplexity['perplexity']:,.2f} (forward {perplexity['forward']:,.2f}" in card
-    assert "by the full softmax over the vocabulary, on 3 held-out sentences" in card
-    assert result.baselines is not None and f"Beside counted models of the same text it is {result.lines()[-1]}." in card
+    assert "by the full softmax over the vocabulary, on 30 held-out sentences" in card
+    assert result.baselines is not None and f"Beside counted models of the same text: {result.lines()[-1]}." in card
     assert UNFINISHED not in card and card.startswith("---\nlibrary_name: polyseme\n")
 
     path.write_text(card + "\nOur own words.\n", encoding="utf-8")

@@ -212,13 +212,15 @@ class TrainingJob(Job):
             return
         self.method = self.resolve_defaults(shards)
         fewest = min(_FEWEST, len(shards) // 10) if self.unit == "sentence" else 0
+        fits_held_out = self.fits_held_out and method.dev_size is None
         if method.dev_size is None and len(held_out) < fewest:
             self.method = self.method.replace(dev_size=fewest)  # a setting: runs of older versions keep their split
+            method = method.replace(dev_size=fewest)  # which follows from the text alone, and is not reported
             train, held_out = self.split(shards)
         name, minutes = method.batch_setting, method.train.minutes
         alone = self.run.world_size == 1 and self.run.device.type == "cpu"
         batch_is_open = name is not None and getattr(method, name) is None
-        if minutes is not None and alone and (batch_is_open or (self.fits_held_out and method.dev_size is None)):
+        if minutes is not None and alone and (batch_is_open or fits_held_out):
             self._fit_to_minutes(shards, train, held_out, 60 * minutes, divide=batch_is_open)
         self._report_settings(method)
 
