@@ -153,12 +153,6 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
     assert result.err == (note if what else "")
 
 
-def test_json_marks_texts_without_a_word(run, runs, tmp_path):
-    (tmp_path / "a.txt").write_text("a good film\n\n")
-    rows = run("predict", runs / "classifier", "--input", tmp_path / "a.txt", "--json").json
-    assert [row.get("empty") for row in rows] == [None, True]
-
-
 def test_a_line_without_a_tag_among_many_does_not_hide_that_data_is_labelled(run, runs, tmp_path):
     (tmp_path / "a.txt").write_text("-DOCSTART-\n\n" + "Ann B-PER\nsleeps O\n\n" * 10)
     noted = run("predict", runs / "tagger", "--input", tmp_path / "a.txt").err

@@ -52,9 +52,8 @@ class LinePrediction:
     first: bool = dataclasses.field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for programs; `empty` marks a text without a word, whose prediction means nothing."""
-        values = self.task.prediction_json(self.line, self.prediction)
-        return values if self.task.multi_line or _has_text(self.line) else {**values, "empty": True}
+        """Plain values for programs."""
+        return self.task.prediction_json(self.line, self.prediction)
 
     def to_lines(self) -> list[str]:
         """What is printed; a blank line is between predictions of several lines."""
