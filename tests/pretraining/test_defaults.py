@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError
+from polyseme.base.imports import import_object
 from polyseme.base.run import Run
 from polyseme.pretraining.baselines import Baselines, baselines
 from polyseme.pretraining.defaults import fitted_vocabulary
-from polyseme.base.imports import import_object
 from polyseme.pretraining.methods import configure_method
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
