@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -124,7 +125,7 @@ def main() -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for page in pages:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            changed = rewrite(page, lambda: make_files(Path.cwd()))
+            changed = rewrite(page, partial(make_files, Path(folder), page))
         sys.stdout.write(f"{page.name}: {'changed' if changed else 'as it was'}\n")
 
 

@@ -1,5 +1,7 @@
 """For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and little to wait for."""
 
+import gc
+import logging
 import os
 import signal
 import threading
@@ -24,6 +26,24 @@ def without_waiting() -> Iterator[None]:
         patch.setattr("polyseme.encoders.elmo.WARM_UP", 3)
         patch.setattr("os.fsync", lambda file: None)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collect no garbage among the tests and libraries that stay, neither while they come nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        for name, logger in logging.Logger.manager.loggerDict.items():
+            if name.startswith("torch") and isinstance(logger, logging.Logger):
+                logger.propagate = True  # pytest adds its handlers to all that do not, six times a test
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or nanobind reports that its types were never deleted
 
 
 LONG = ["test_readme.py", "test_contract.py", "test_adapt.py", "test_kills.py", "test_old_folders.py"]

@@ -29,9 +29,14 @@ FILES = {
 }
 
 
-def make_files(folder: Path) -> None:
+CHINESE = {"sentences.txt": "银行提高了贷款利率。\n河岸边的银行今天不开门。\n他去银行存钱。\n我们在河边散步。\n"}
+"""Of the Chinese pages."""
+
+
+def make_files(folder: Path, page: Path | None = None) -> None:
+    """Write them into a folder, for a page of either language."""
     for model in ("my-elmo", "old-elmo"):
         write_bilm(folder / model, vocabulary=list(VOCABULARY), softmax=True)
-    for name, text in FILES.items():
+    for name, text in (FILES | (CHINESE if page is not None and "zh" in page.parts else {})).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

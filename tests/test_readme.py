@@ -39,7 +39,7 @@ SLOW = {
     "en/reference/training-bash": "has the commands of how-to/train",
 }
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
-SAME_CODE = ["how-to/integrations", "concepts/lineage"]
+SAME_CODE = ["how-to/integrations"]
 """Pages whose Chinese version has the code of the English one; only what it has beside it is run."""
 ELSEWHERE = ["en/how-to/integrations-python", *(f"zh/{page}-{code}" for page in SAME_CODE for code in ("python", "bash"))]
 """Pages that are not run here; the integrations have a test of their own, `tests/integrations/test_docs.py`."""
@@ -65,9 +65,10 @@ def pages(language: str) -> list:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a model and the files that the pages name; the current one."""
-    make_files(tmp_path)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A folder with a model and the files that the page names; the current one."""
+    page = request.node.callspec.params.get("page") if hasattr(request.node, "callspec") else None
+    make_files(tmp_path, page if isinstance(page, Path) else None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     train_in_process(monkeypatch)

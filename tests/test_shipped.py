@@ -28,11 +28,6 @@ def models():
     return {name: polyseme.load(name) for name in NAMES}
 
 
-@pytest.fixture(scope="module")
-def indices(models):
-    return {name: Index.build(models[name], [sample.sentence for sample in samples(name)]) for name in NAMES}
-
-
 def test_load_without_a_name_is_english(models):
     assert polyseme.load().splitter.name == models["en"].splitter.name == "english"
     text = ["The bank of the river isn’t far."]
@@ -96,11 +91,14 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_most_new_sentences_find_their_own_sense(name, models, indices):
-    senses = {tuple(models[name].words(sample.sentence)): sample.sense for sample in samples(name)}
+def test_most_new_sentences_find_their_own_sense(name, models):
+    asked = {word for _, word, _ in SENTENCES[name]}
+    known = [sample for sample in samples(name) if sample.word in asked]  # only uses of the same word are compared
+    senses = {tuple(models[name].words(sample.sentence)): sample.sense for sample in known}
+    index = Index.build(models[name], [sample.sentence for sample in known])
     right = 0
     for sentence, word, sense in SENTENCES[name]:
         place = models[name].words(sentence).index(word)
-        found = nearest_words(models[name], indices[name], sentence, place, 3, same_word=True)
+        found = nearest_words(models[name], index, sentence, place, 3, same_word=True)
         right += [senses[tuple(each.sentence)] for each in found.in_context].count(sense) >= 2
     assert right >= 3, name

@@ -81,6 +81,21 @@ QUERIES = {
     "GBK": "how-to/faq",
 }
 """What a reader types, and a page that must be among the results."""
+FIRST = {
+    "词表": "how-to/train.html",
+    **dict.fromkeys(["多义词", "义项", "聚类"], "how-to/look-inside.html#每个词义一个向量"),
+    "半精度": "results/speed.html#半精度快多少，损失多少",
+    **dict.fromkeys(["实体识别", "命名实体识别"], "how-to/tag.html"),
+    "随机种子": "how-to/faq.html#怎样得到可复现的结果？",
+    "可视化": "how-to/explorer.html",
+    "近义词": "reference/python.html#similar 和 analogy",
+    "增量训练": "how-to/train.html#改为领域适应",
+    "词嵌入": "how-to/embed.html",
+    "句子相似度": "how-to/faq.html#怎样查找相似的文本（语义检索）？",
+}
+"""What a reader types, and the page of the first result with the title of its section."""
+NOT_THERE = {"zh": ["停用词", "数据增强"], "en": ["data augmentation"]}
+"""Of what the pages have nothing."""
 LANGUAGES = "how-to/faq.html#how-do-i-use-a-language-without-a-shipped-model-german-french-or-any-other"
 ENGLISH = {
     "license": "how-to/faq.html#what-is-the-licence",
@@ -89,6 +104,15 @@ ENGLISH = {
     "memory": "how-to/memory.html",
     "resume": "how-to/faq.html#my-training-was-killed",
     "GBK": "how-to/faq.html#which-encodings-are-read",
+    "vocabulary": "how-to/train.html",
+    **dict.fromkeys(["polysemy", "clustering"], "how-to/look-inside.html#a-vector-for-each-sense"),
+    "half precision": "results/speed.html#what-does-half-precision-gain-and-lose",
+    **dict.fromkeys(["named entity recognition", "NER"], "how-to/tag.html"),
+    "random seed": "how-to/faq.html#how-do-i-get-reproducible-results",
+    "visualization": "how-to/explorer.html",
+    "synonyms": "reference/python.html#similar-and-analogy",
+    "incremental training": "how-to/train.html#adapt-a-model-instead",
+    "sentence similarity": "how-to/faq.html#how-do-i-find-similar-texts",
     **dict.fromkeys(["language without a shipped model", "other language", "German", "French", "multilingual"], LANGUAGES),
 }
 """What a reader of the English site types, and how the address of the first result begins."""
@@ -241,8 +265,8 @@ def test_english_search_finds_the_answer(site: Path, browser: Any) -> None:
 def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
     """Without a browser: the site's own code, asked by Node.js."""
 
-    def ask(language: str, *queries: str) -> dict[str, list[str]]:
-        command = ["node", "tests/site_search.js", str(site / language), *queries]
+    def ask(language: str, *queries: str, links: bool = False) -> dict[str, list[str]]:
+        command = ["node", "tests/site_search.js", *(["--links"] if links else []), str(site / language), *queries]
         answer: dict[str, list[str]] = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
         return answer
 
@@ -255,6 +279,10 @@ def test_search_puts_pages_that_say_how_before_results(site: Path) -> None:
     found = ask("en", "RAM", "memory", "tch")
     assert found["RAM"] == found["memory"] and found["tch"] == []  # three letters are no part of a word
     assert found["memory"].index("how-to/train") < found["memory"].index("results/trials")  # which has a heading "Memory"
+    for query, links in ask("zh", *FIRST, links=True).items():
+        assert links[0] == FIRST[query], (query, links[:3])
+    for language, queries in NOT_THERE.items():
+        assert all(len(pages) < 3 for pages in ask(language, *queries).values()), language
     for query, pages in ask("zh", *QUERIES).items():
         assert QUERIES[query] in pages[:10], (query, pages[:10])
     questions = {"en": "how can I continue a zebra training that was killed", "zh": "斑马训练被杀掉了怎么继续"}

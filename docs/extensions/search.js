@@ -1,15 +1,16 @@
 // The search page: the order of the results, pages that have most of the words of a question, and what they say about it.
 var Scorer = {
-  // for a page that has the words, or a heading that is called so; a page that is called so keeps its score, which is the highest
+  // for a page that has the words, or a heading that is called so; a page that is called so comes first
   folders: { "get-started": 1, "how-to": 1, reference: 0.9, concepts: 0.7, course: 0.55, results: 0.2 },
   lists: 0.9, // pages that only name others
   answers: 0.99, // the short answers come after a page about the same
   parts: 0.6, // pages that have the parts of a word, but not the word
   most: 0.5, // pages that have most of the words, if few have all
+  heading: 2, // pages with a heading that has the word, but for results, whose headings are questions
 
   score: ([page, title, anchor, description, score, file, kind]) => {
     const heading = kind === "title" && title.includes(" > ");
-    if (kind !== "text" && !heading) return score;
+    if (kind !== "text" && !heading) return kind === "title" ? score * Scorer.heading : score;
     const room = page.endsWith("/index") ? Scorer.lists : page.endsWith("/faq") ? Scorer.answers : 1;
     return score * (Scorer.folders[page.split("/")[0]] ?? 1) * room;
   },
@@ -39,6 +40,37 @@ var Scorer = {
     return parseQuery(query.replace(/\w+/g, synonym));
   };
 
+  // words that readers type where no page is called so, and the page that answers them first, with the title of its section
+  const senses = ["how-to/look-inside", CHINESE ? "每个词义一个向量" : "A vector for each sense"];
+  const similar = ["reference/python", CHINESE ? "similar 和 analogy" : "similar and analogy"];
+  const adapt = ["how-to/train", CHINESE ? "改为领域适应" : "Adapt a model instead"];
+  const texts = ["how-to/faq", CHINESE ? "怎样查找相似的文本（语义检索）？" : "How do I find similar texts (similarity search)?"];
+  const seeds = ["how-to/faq", CHINESE ? "怎样得到可复现的结果？" : "How do I get reproducible results?"];
+  const precision = ["results/speed", CHINESE ? "半精度快多少，损失多少" : "What does half precision gain, and lose?"];
+  const ANSWERS = CHINESE
+    ? {
+        词表: ["how-to/train"], 词汇表: ["how-to/train"], 多义词: senses, 义项: senses, 聚类: senses, 半精度: precision,
+        实体识别: ["how-to/tag"], 命名实体识别: ["how-to/tag"], 随机种子: seeds, 可视化: ["how-to/explorer"],
+        近义词: similar, 同义词: similar, 相似词: similar, 增量训练: adapt, 继续预训练: adapt,
+        词嵌入: ["how-to/embed"], 句子相似: texts, 句子相似度: texts, 文本相似度: texts, 语义检索: texts,
+      }
+    : {
+        vocabulary: ["how-to/train"], polysemy: senses, clustering: senses, "half precision": precision,
+        "named entity recognition": ["how-to/tag"], ner: ["how-to/tag"], "random seed": seeds, seed: seeds,
+        visualization: ["how-to/explorer"], visualisation: ["how-to/explorer"], synonyms: similar, synonym: similar,
+        "incremental training": adapt, "continue pretraining": adapt, "sentence similarity": texts,
+      };
+  const performSearch = Search._performSearch;
+  Search._performSearch = (query, ...others) => {
+    const asked = query.trim().toLowerCase(), found = nearTerm(asked, performSearch(query, ...others));
+    if (!Object.hasOwn(ANSWERS, asked)) return found;
+    const [page, title] = ANSWERS[asked], { docnames, filenames, titles, alltitles } = Search._index, place = docnames.indexOf(page);
+    if (place < 0) return found;
+    const id = title && alltitles[title]?.find(([file]) => file === place)?.[1];
+    const best = [page, id ? `${titles[place]} > ${title}` : titles[place], id ? `#${id}` : "", null, Infinity, filenames[place], "title"];
+    return [...found.filter((each) => each[0] !== page || (each[2] || "") !== best[2]), best]; // the last one is shown first
+  };
+
   // Sphinx finds a word inside longer ones (ram in n-grams): not one of three letters or fewer
   const isShort = (word) => /^\w{1,3}$/.test(word);
   const objectsWith = Search.performObjectSearch;
@@ -62,6 +94,30 @@ var Scorer = {
     return new Map([...inParts.map(([page, result]) => [page, withScore(result, result[4] * Scorer.parts)]), ...pagesWithWord(word, excluded)]);
   };
 
+  // page -> whether one of its headings has a word
+  const pagesCalled = (word) => {
+    const { docnames, alltitles } = Search._index;
+    const headings = Object.entries(alltitles).filter(([title]) => word.length > 1 && title.toLowerCase().includes(word));
+    return new Set(headings.flatMap(([, places]) => places.map(([file]) => docnames[file])).filter((page) => !page.startsWith("results/")));
+  };
+
+  // of a short Chinese term that no page has, only the pages that have its parts close together
+  const textOf = (page) => (searchTexts[page] ?? []).map(([, title, own]) => `${title} ${own}`).join(" ").toLowerCase();
+  const nearTerm = (term, found) => {
+    if (!CHINESE || !/^[\u3400-\u9fff]{2,4}$/u.test(term)) return found;
+    const parts = splitQuery(term).filter((part) => !stopwords.has(part));
+    if (parts.length < 2 || Object.keys(searchTexts).some((page) => textOf(page).includes(term))) return found;
+    return found.filter(([page]) => isClose(page, term, parts));
+  };
+  const isClose = (page, term, parts) => {
+    const text = textOf(page), span = term.length;
+    for (let at = text.indexOf(parts[0]); at >= 0; at = text.indexOf(parts[0], at + 1)) {
+      const around = text.slice(Math.max(0, at - span), at + parts[0].length + span);
+      if (parts.every((part) => around.includes(part))) return true;
+    }
+    return false;
+  };
+
   const rarity = (pages) => Math.log(1 + Search._index.docnames.length / (pages || 1));
 
   // Sphinx finds the pages with all words: a long question has none. Rare words count more, words on no page not at all.
@@ -69,11 +125,12 @@ var Scorer = {
     const pages = new Map();
     let all = 0;
     for (const word of words) {
-      const found = pagesWith(word, excluded), weight = found.size ? rarity(found.size) : 0;
+      const found = pagesWith(word, excluded), called = pagesCalled(word);
+      const weight = found.size || words.size < 3 ? rarity(found.size) : 0; // of two words, one alone is another question
       all += weight;
       for (const [page, result] of found) {
         const before = pages.get(page) ?? { result, score: 0, share: 0, words: 0 };
-        const score = before.score + weight * result[4];
+        const score = before.score + weight * result[4] * (called.has(page) ? Scorer.heading : 1);
         pages.set(page, { result, score, share: before.share + weight, words: before.words + 1 });
       }
     }

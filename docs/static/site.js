@@ -6,8 +6,17 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   // areas that scroll sideways can be reached by keyboard
   set(".table-wrapper, .highlight pre, div.output, .math-wrapper, p:has(> img[src$='lineage-cost.svg'])", "tabindex", "0");
-  // long commands wrap, but not inside an option
+  // long commands wrap, but not inside an option, nor between it and a short value
   for (const pre of document.querySelectorAll(".highlight-text pre, .highlight-sh pre, .highlight-bash pre")) {
+    for (const option of [...pre.querySelectorAll(".line")].flatMap((line) => [...line.childNodes])) {
+      const space = option.nextSibling, value = space?.nextSibling, end = value?.nextSibling;
+      if (!/^--?[\w-]+$/.test(option.textContent) || !value || space.textContent !== " " || value.textContent.startsWith("-")) continue;
+      if (option.textContent.length + value.textContent.length > 36 || end?.textContent.trim()) continue;  // a phone's width
+      const pair = document.createElement("span");
+      pair.style.whiteSpace = "nowrap";
+      option.replaceWith(pair);
+      pair.append(option, space, value);
+    }
     const texts = [], walk = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) texts.push(walk.currentNode);
     for (const text of texts) {

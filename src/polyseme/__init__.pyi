@@ -173,7 +173,7 @@ def compare(
     jobs: int = 1,
     device: str | None = None,
     plot: bool = False,
-    encoders: str | Sequence[str] = ('none', 'word2vec', 'word2vec+elmo'),
+    encoders: str | Sequence[str] = (),
     vectors: str | Sequence[str] = (),
     model: str | Sequence[str] = (),
     baseline: str | None = None,

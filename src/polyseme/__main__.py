@@ -99,8 +99,8 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
         return f"not enough memory: give {' or '.join([*smaller, 'shorter texts'])}, or take a smaller model", 1
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
-    hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
-    return f"{type(error).__name__}: {error} ({hint})", 1
+    advice = "please report it with the traceback, which POLYSEME_DEBUG=1 shows"
+    return f"internal error: {type(error).__name__}: {error} ({advice})", 1
 
 
 def _with_known_options(sentence: str, arguments: Sequence[str]) -> str:

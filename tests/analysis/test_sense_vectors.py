@@ -124,3 +124,20 @@ def test_mistakes(model: Encoder, texts: list[list[str]], tmp_path: Path) -> Non
     vectors.write_text("2 2\na 1 2\nb 2 1\n")
     with pytest.raises(UsageError, match="has one vector per word"):
         polyseme.senses(["a"], model=str(vectors), corpus=texts)
+
+
+def test_a_sense_whose_uses_share_no_word_has_an_example(model: Encoder) -> None:
+    texts = [text.split() for text in ("The old bank closed its doors for ever last year .", "A bank in it .")]
+    one, two = polyseme.senses(["bank"], model=model, corpus=texts, groups=2).senses
+    assert {one.example, two.example} == {"The old bank closed its doors for ...", "A bank in it ."}
+    without = one if one.example.startswith("A") else two
+    assert without.label == [] and without.shown == "A bank in it ."  # function words label nothing
+    assert "A bank in it ." in str(polyseme.senses(["bank"], model=model, corpus=texts, groups=2))
+
+
+def test_the_largest_number_of_groups_is_named(model: Encoder, texts: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = np.arange(len(texts)) % 8
+    monkeypatch.setattr("polyseme.analysis.sense_vectors.clusters", lambda vectors, count: groups[: len(vectors)])
+    found = str(polyseme.senses(["bank"], model=model, corpus=texts))
+    assert "8 groups are the most that are tried (bank): groups N makes N" in found
+    assert "the most that are tried" not in str(polyseme.senses(["bank"], model=model, corpus=texts, groups=8))

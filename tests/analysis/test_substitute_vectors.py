@@ -15,7 +15,8 @@ from polyseme.analysis.index import Index, SenseQuestion
 from polyseme.analysis.neighbours import neighbours
 from polyseme.analysis.sample_senses import probe_samples
 from polyseme.analysis.samples import parse_samples
-from polyseme.analysis.substitute_vectors import substitute_vectors
+from polyseme.analysis.search import normalised
+from polyseme.analysis.substitute_vectors import SubstituteVectors, substitute_vectors
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.nn.output.full import FullSoftmax
@@ -114,9 +115,16 @@ def test_new_weights_give_new_vectors(encoder: Elmo) -> None:
     assert substitute_vectors(encoder) is not before
 
 
-def test_the_probe_has_a_row_for_them(encoder: Elmo) -> None:
+def test_the_probe_has_a_row_for_them(encoder: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         f"bank\t{sense}\t{' '.join(words[:2])} [bank] {end}" for sense, end in (("a", "x"), ("b", "y")) for words in TEXT[:2]
     ]
-    samples = parse_samples("word\tsense\tsentence\n" + "\n".join(lines) + "\n", "test")
+    samples = parse_samples("word\tsense\tsentence\n" + "\n".join([*lines, "bank\tb\t[bank] first"]) + "\n", "test")
+    asked = []
+    monkeypatch.setattr(SubstituteVectors, "_some", lambda self, states: asked.append(states) or normalised(states))
     assert list(probe_samples(encoder, samples).rows)[-2:] == ["layer 2 with window", "layer 2 with window and substitutes"]
+    tops = encoder.embed([encoder.words(each.sentence) for each in samples], layers="top")
+    substitutes = substitute_vectors(encoder)
+    assert substitutes is not None
+    expected = [substitutes.at(top, position) for top, position in zip(tops, [2, 2, 2, 2, 0], strict=True)]
+    np.testing.assert_allclose(np.concatenate(asked), expected, atol=1e-6)

@@ -4,11 +4,15 @@ import gzip
 import io
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
+import threading
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -31,6 +35,36 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
         raise ValueError
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_threads_that_write_the_same_file(tmp_path: Path) -> None:
+    path, texts = tmp_path / "a.txt", ["one" * 1000, "two" * 1000]
+    parts, together = set(), threading.Barrier(2, timeout=30)
+
+    def write(text: str) -> None:
+        with atomic(path) as part:
+            together.wait()
+            part.write_text(text)
+            parts.add(part.name)
+            together.wait()
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(write, texts))
+    assert path.read_text() in texts and list(tmp_path.iterdir()) == [path]
+    assert len(parts) == 2 and all(fnmatch(name, ".a.txt.*.part") for name in parts)  # as what a kill leaves is recognised
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders cannot be opened")
+def test_a_name_is_durable_before_the_next_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+
+    def fsync(handle: int) -> None:
+        folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        synced.append(("folder" if folder else "file", (tmp_path / "a.txt").exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_text(tmp_path / "a.txt", "text")
+    assert synced == [("file", False), ("folder", True)]
 
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:

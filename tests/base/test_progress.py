@@ -1,6 +1,7 @@
 """Reports about the course of a work: for those who log them, and in notebooks."""
 
 import sys
+import time
 from types import SimpleNamespace
 
 from polyseme.base import progress as module
@@ -30,3 +31,15 @@ def test_a_work_that_is_not_counted_shows_its_time(monkeypatch, capsys):
     with progress("embedding") as advance:
         advance(3)
     assert "3 lines" in capsys.readouterr().err
+
+
+def test_a_slow_block_says_what_it_does_on_a_terminal_alone(monkeypatch, capsys):
+    with module.note_if_slow("loading en ...", after=0.0):
+        time.sleep(0.05)
+    monkeypatch.setattr(module, "visible", lambda: True)
+    with module.note_if_slow("fast"):
+        pass
+    assert capsys.readouterr().err == ""
+    with module.note_if_slow("loading en ...", after=0.0):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == "loading en ...\n"

@@ -58,5 +58,5 @@ def one_sentence(result: Result, code: int = 1) -> str:
     assert result.code == code, result
     assert result.out == ""
     assert result.err.startswith("polyseme: ") and result.err.count("\n") == 1, result.err
-    assert "Traceback" not in result.err and "bug of ours" not in result.err
+    assert "Traceback" not in result.err and "internal error" not in result.err
     return result.err

@@ -53,6 +53,19 @@ def test_fill_says_what_is_wrong(run, tmp_path):
     assert "is of kind gpt, which has no masked-word prediction: give a BERT" in message
 
 
+def test_fill_takes_the_bert_of_the_models_by_name(run, tmp_path, monkeypatch):
+    for name in ("en-bert", "zh-bert"):
+        bert().save_pretrained(tmp_path / name)
+    folders = {name: tmp_path / name for name in ("en-bert", "zh-bert")}
+    monkeypatch.setattr("polyseme.encoders.shipped.distributed_models", lambda: folders)
+    for text, name in (("The [MASK] of it.", "en-bert"), ("今天[MASK]很好。", "zh-bert")):
+        found = run("fill", text)
+        assert found.code == 0 and found.err == f"polyseme: this uses --model {name}\n"
+    folders.clear()
+    told = one_sentence(run("fill", "The [MASK] of it."))
+    assert "en-bert is a model of polyseme-models, which is" in told and "or name a BERT of your own: --model my-bert" in told
+
+
 def test_published_checkpoints_everywhere(run, tmp_path):
     model = gpt()
     model.network.save_pretrained(tmp_path)

@@ -267,5 +267,5 @@ def test_a_dataset_is_not_written_into_the_folder_of_a_model(run, model, text, t
         folder.mkdir()
         (folder / name).write_text("{}")
         said = one_sentence(run("embed", "-i", text, "-m", model, "-o", folder), 2)
-        assert f"--out {folder} is the folder of {what} (it has {name}): give another folder for the vectors" in said
+        assert f"--out '{folder}' is the folder of {what} (it has {name}): give another folder for the vectors" in said
         assert [each.name for each in folder.iterdir()] == [name]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import polyseme
+from polyseme.base.errors import UsageError
 from polyseme.tasks.classification import Classification
 from polyseme.tasks.predictions import Answer, LabelPrediction
 from polyseme.tasks.reading import Reading
@@ -66,7 +67,7 @@ def test_a_classifier(run, runs, tmp_path, monkeypatch):
     sure = [LabelPrediction(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
     monkeypatch.setattr(Classification, "predict_data", lambda task, data: sure)
     result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
-    message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the task has not learned; it counts as wrong"
+    message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the training data lacks: it counts as wrong"
     assert result.err == f"polyseme: {message}\n"
     assert "0.2500" in result.out
     shown = result.out.split("worst errors (2 of 3)\n")[1]
@@ -200,3 +201,8 @@ def test_a_header_where_the_training_data_had_none(run, tmp_path):
     assert run(*train, "--out", tmp_path / "run").code == 0
     result = run("evaluate", tmp_path / "run", tmp_path / "named.csv")
     assert "2 examples" in result.out and "columns text: 'text', label: 'label'" in result.err
+
+
+def test_a_misspelt_argument_is_named(runs, tmp_path):
+    with pytest.raises(UsageError, match=r"evaluate has no option error \(did you mean 'errors'\?\)"):
+        polyseme.evaluate(runs / "tagger", tmp_path / "a.conll", error=3)

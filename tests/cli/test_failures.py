@@ -137,14 +137,15 @@ def test_too_little_memory_names_options_of_the_verb_only(call, option):
     assert (sentence, code) == (f"not enough memory: give {given}shorter texts, or take a smaller model", 1)
 
 
-def test_bugs_of_ours_are_reported_in_one_line_too(run, model, monkeypatch):
+def test_internal_errors_are_reported_in_one_line_too(run, model, monkeypatch):
     def fail(*arguments, **keywords):
         raise ZeroDivisionError("two\nlines")
 
     monkeypatch.setattr(Elmo, "embed", fail)
     result = run("embed", "a", "-m", model)
     assert result.code == 1
-    assert result.err == "polyseme: ZeroDivisionError: two lines (a bug of ours; POLYSEME_DEBUG=1 shows where)\n"
+    advice = "(please report it with the traceback, which POLYSEME_DEBUG=1 shows)"
+    assert result.err == f"polyseme: internal error: ZeroDivisionError: two lines {advice}\n"
     monkeypatch.setenv("POLYSEME_DEBUG", "1")
     assert "Traceback" in run("embed", "a", "-m", model).err
 

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from polyseme.base.config import Config, Setting, setting, setting_of
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.options import build, options_of
 from polyseme.base.run_config import RunConfig
-from polyseme.cli.app import command_line, verbs_by_group
+from polyseme.cli.app import PANELS, command_line, verbs_by_group
 from polyseme.cli.generate import Verb
 from tests.cli.running import environment, one_sentence
 
@@ -98,7 +99,7 @@ def default_shown(value: Any, declared: Setting) -> str | None:
         return "yes" if value else None
     if isinstance(value, tuple):
         return ",".join(":".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in value) or None
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 # ---- help
@@ -185,6 +186,7 @@ class Sizes(Config):
     positions: tuple[Literal["input", "output"], ...] = setting(("input",), "Names.")
     layers: Literal["mix", "top"] = setting("mix", "One name.", group="Model")
     header: bool | None = setting(None, "Yes, no, or neither.", default_text="detected")
+    limit: float | None = setting(1.0, "A number; none: no limit.", above=0, default_text="none")
 
 
 class Given(dict):
@@ -225,6 +227,8 @@ def call(run, monkeypatch):
         ([], {}),
         (["--count", "7"], {"count": 7}),
         (["-n", "7", "--share", "0.5"], {"count": 7, "share": 0.5}),
+        (["--limit", "2.5"], {"limit": 2.5}),
+        (["--limit", "none"], {"limit": None}),
         (["--filters", "1:32,2:64"], {"filters": [[1, 32], [2, 64]]}),
         (["--betas", "0.5,0.75"], {"betas": [0.5, 0.75]}),
         (["--positions", "input, output"], {"positions": ["input", "output"]}),
@@ -240,12 +244,22 @@ def test_values(call, arguments, expected):
     assert result.code == 0 and result.json == [{"path": "a.txt", **expected}]
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=" ".join)
+def test_none_turns_clipping_off(path):
+    defaults = CONFIGS[path]()
+    if "clip_norm" in (options := options_of(defaults)):
+        made = build(defaults, {"clip_norm": "none"}, "it")
+        assert options_of(made)["clip_norm"].default is None and options["clip_norm"].default is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--count", "0"], "--count is 0; allowed: 1 to 9"),
         (["--count", "many"], "--count is 'many'; expected a whole number"),
-        (["--share", "half"], "--share is 'half'; expected a number"),
+        (["--share", "half"], "--share is 'half'; expected a number or none"),
+        (["--count", "none"], "--count is 'none'; expected a whole number"),
+        (["--limit", "off"], "--limit is 'off'; expected a number or none"),
         (["--share", "nan"], "--share is nan; allowed: above 0"),
         (["--share", "0"], "--share is 0.0; allowed: above 0"),
         (["--betas", "0.5,1"], "--betas is 1.0; allowed: 0 or more, below 1"),
@@ -312,7 +326,11 @@ class Ended:
         (UsageError("too many"), 2, "polyseme: too many\n"),
         (KeyboardInterrupt(), 130, "polyseme: stopped\n"),
         (FileNotFoundError(2, "No such file", "a"), 1, "polyseme: a: No such file\n"),
-        (ValueError("odd"), 1, "polyseme: ValueError: odd (a bug of ours; POLYSEME_DEBUG=1 shows where)\n"),
+        (
+            ValueError("odd"),
+            1,
+            "polyseme: internal error: ValueError: odd (please report it with the traceback, which POLYSEME_DEBUG=1 shows)\n",
+        ),
     ],
 )
 def test_exit_codes(run, monkeypatch, ending, code, message):
@@ -335,3 +353,17 @@ def test_called_wrongly(run):
     )
     assert "No such task 'taging'. Did you mean 'tagging'" in one_sentence(run("train", "taging"), 2)
     assert "polyseme train ner --help" in one_sentence(run("train", "ner", "--data", "a", "--epoch", "1", "--out", "b"), 2)
+
+
+def test_the_verbs_are_listed_by_use(pages):
+    page = pages[()] if () in pages else pages[("",)]
+    places = [page.index(f" {title} ") for title in PANELS]
+    assert places == sorted(places) and "─ Commands ─" not in page
+    found = [line.split()[1] for line in page.splitlines() if re.match(r"│ [a-z]+ ", line)]
+    assert found == [name for names in PANELS.values() for name in names]
+
+
+def test_usage_and_arguments_have_no_braces_or_types_of_python(pages):
+    page = pages[("predict",)]
+    assert "predict [OPTIONS] TASK [TEXT]..." in page and "<str>" not in page and "<list" not in page
+    assert "default: 8000]" in pages[("serve",)]

@@ -64,6 +64,18 @@ def test_how_evaluate_decodes(run, trained):
     assert usual["scores"] != one["scores"]
 
 
+def test_decoding_options_are_those_of_one_call(trained):
+    task, texts = polyseme.load_task(trained / "run"), ["a dog runs .", "a cat"]
+    before, usual = task.decoding, [each.text for each in task.predict(texts)]
+    polyseme.evaluate(task, trained / "data.tsv", max_length=1)
+    lazy = polyseme.predict(task, texts, max_length=1)
+    assert task.decoding == before and [each.text for each in task.predict(texts)] == usual
+    assert [str(each) for each in lazy] != usual
+    with pytest.raises(PolysemeError, match="no_such"):
+        polyseme.evaluate(task, trained / "no_such", max_length=1)
+    assert task.decoding == before
+
+
 def test_blocks_of_answers_are_of_one_length(run, trained, tmp_path):
     (tmp_path / "in").write_text("a dog\n\na cat\n")
     for strategy in ("beam", "sample"):

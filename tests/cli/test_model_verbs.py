@@ -29,7 +29,7 @@ def test_score(run, model, loaded, tmp_path):
         assert row["mean"] == pytest.approx(found.score, abs=1e-5)
         assert row["perplexity"] == pytest.approx(math.exp(-found.score / len(found.forward)), rel=1e-5)
         assert len(row["forward_words"]) == len(row["words"]) == len(row["known"])
-    assert rows[2]["known"] == [False, True]
+    assert rows[2]["known"] == [False, True] and [row["unknown"] for row in rows] == [0, 0, 1]
     expected = loaded.perplexity(lines)
     assert total["lines"] == 3 and total["predictions"] == expected.predictions
     assert total["perplexity"]["mean"] == pytest.approx(expected.mean, rel=1e-5)
@@ -44,6 +44,13 @@ def test_score_for_people(run, model, tmp_path):
     empty.write_text("")
     result = run("score", "-i", empty, "-m", model, "--json")
     assert result.json[0]["perplexity"]["mean"] is None and result.code == 0
+
+
+def test_score_names_unknown_words_and_with_what_it_compares(run, model):
+    known, unknown, *_, total = run("score", "the bank", "zzz bank qqq", "-m", model).out.splitlines()[1:]
+    assert known.endswith("  the bank") and unknown.endswith("  zzz bank qqq  (2 unknown words)")
+    assert total.startswith("40% of the words are outside the vocabulary: compare it only where about as many words are")
+    assert "outside" not in run("score", "the bank", "-m", model).out
 
 
 def test_score_warns_of_texts_without_a_word(run, model):

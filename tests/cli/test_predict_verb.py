@@ -127,11 +127,17 @@ def test_from_a_pipe(run, runs, monkeypatch):
 @pytest.mark.parametrize(
     ("task", "text", "what"),
     [
-        ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", "has a tab"),
-        ("tagger", "# text = Ann\n1\tAnn\n", "has a tab"),
-        ("tagger", "Ann B-PER\nsleeps O\n\nBob S-PER\n", "is words and a tag"),
+        ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", "every line has a tab, as in labelled data, and is"),
+        ("tagger", "# text = Ann\n1\tAnn\n", "every line has a tab, as in labelled data, and is"),
+        ("tagger", "Ann B-PER\nsleeps O\n\nBob S-PER\n", "the lines are words and a tag, as in labelled data, and each is"),
         ("tagger", "Ann B-PER\nsleeps\n", None),
-        ("classifier", "text\tlabel\na good film\tpos\n", "has a tab"),
+        (
+            "tagger",
+            "，\u3000O\n张 B-PER.NAM\n三 M-PER.NAM\n",
+            "the lines are words and a tag, as in labelled data, and each is",
+        ),
+        ("classifier", "Ann B-PER\nsleeps O\n", "the lines are words and a tag, as in labelled data, and each is"),
+        ("classifier", "text\tlabel\na good film\tpos\n", "every line has a tab, as in labelled data, and is"),
         ("classifier", "a good film\tat last\na bad film\n", None),
         ("pairs", "it rains\tit is wet\n", None),
     ],
@@ -141,10 +147,16 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
     result = run("predict", runs / task, "--input", tmp_path / "a.txt")
     assert result.code == 0 and result.out
     note = (
-        f"polyseme: {tmp_path}/a.txt: every line {what}, as in labelled data, and is read as one text; "
+        f"polyseme: {tmp_path}/a.txt: {what} read as one text; "
         "give the texts alone, one per line, or score the data with `polyseme evaluate`\n"
     )
     assert result.err == (note if what else "")
+
+
+def test_a_line_without_a_tag_among_many_does_not_hide_that_data_is_labelled(run, runs, tmp_path):
+    (tmp_path / "a.txt").write_text("-DOCSTART-\n\n" + "Ann B-PER\nsleeps O\n\n" * 10)
+    noted = run("predict", runs / "tagger", "--input", tmp_path / "a.txt").err
+    assert "a.txt: the lines are words and a tag, as in labelled data" in noted
 
 
 @pytest.mark.parametrize(

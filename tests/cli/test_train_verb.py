@@ -112,7 +112,8 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
     assert "holds a run with other settings (--learning-rate: 0.002 in the run" in refused and "steps" not in refused
     again = run(*call, "--out", files / "cut")
     assert run("predict", files / "cut", "Ann is here .").err == ""
-    assert again.code == expected.code == 0 and again.out.splitlines()[1:] == expected.out.splitlines()[1:]
+    assert again.code == expected.code == 0 and again.out.splitlines()[1:-1] == expected.out.splitlines()[1:-1]
+    assert again.out.splitlines()[-1] == f"predict with it: polyseme predict {files / 'cut'} --input FILE"
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
     sentence = one_sentence(run(*call, "--hidden-size", "9", "--out", files / "cut"))
@@ -170,7 +171,7 @@ def test_labels_that_the_training_data_lacks(run, files):
     result = run(*call, *SMALL, "--out", files / "run")
     assert result.code == 0
     unknown, learned = (line for line in result.err.splitlines() if line.startswith("polyseme: "))
-    has = "has the label 'ORG' (2 times); the training data has no such label, so it counts as wrong"
+    has = "has the label 'ORG' (2 times), which the training data lacks: it counts as wrong"
     assert unknown == f"polyseme: {files}/new.conll:1: {has}"
     assert learned == "polyseme: below a baseline after only 1 step: --epochs was given, and without it there are at least 100"
     (files / "plain.conll").write_text("Ann NOUN\n")
@@ -184,7 +185,7 @@ def test_folds(run, files):
     (reported,) = result.json
     assert reported["folds"] == 2 and len(reported["fold_scores"]) == 2 and "accuracy" in reported["scores"]["test"]
     assert "fold 2 of 2: test accuracy " in result.err and result.err.count("classes ") == 1
-    assert "pooled" in run(*command, "--folds", "2").out
+    assert "all predictions" in run(*command, "--folds", "2").out
     assert "--folds 2 divides the data itself: leave out --dev" in one_sentence(run(*command, "--folds", "2", "--dev", "x"), 2)
     assert "--folds is 1; allowed: 2 or more" in one_sentence(run(*command, "--folds", "1"), 2)
 

@@ -115,3 +115,29 @@ def test_a_folder_with_its_card(run, corpus, tmp_path):
     assert run(*call, "--min-count", 1).code == 0
     facts = json.loads(run("info", tmp_path / "m", "--json").out)
     assert facts["encoder"] == "word2vec" and facts["card"] is True and facts["vocabulary"] == 12
+
+
+def test_words_that_are_looked_up_need_no_splitter(run, tmp_path):
+    vectors = tmp_path / "zh.vec"
+    vectors.write_text("3 2\n银行 1 0\n河岸 1 0.5\n经济学 0 1\n")
+    for call in (("similar", "银行"), ("analogy", "银行", "河岸", "经济学")):
+        assert (found := run(*call, "-m", vectors)).code == 0 and found.err == ""
+
+
+def test_convert_refuses_a_suffix_of_no_format(run, vectors, tmp_path):
+    for name in ("v.foo", "v.vecs", "v.arpa"):
+        told = one_sentence(run("convert", vectors, tmp_path / name), 2)
+        assert "is the suffix of no format; allowed: .txt, .vec, .bin, .glove (word vectors)" in told
+        assert "for a folder of this name give --to polyseme" in told and not (tmp_path / name).exists()
+    assert run("convert", vectors, tmp_path / "v.foo", "--to", "polyseme").code == 0
+    assert run("convert", vectors, tmp_path / "v.foo", "--force").code == 0  # a folder that is there
+    assert run("convert", vectors, tmp_path / "my-model-v1.2").code == 0 and (tmp_path / "my-model-v1.2").is_dir()
+
+
+def test_convert_says_what_it_keeps(run, model, tmp_path):
+    said = run("convert", model, tmp_path / "v.vec").out
+    assert " kB; " in said or " bytes; " in said
+    assert said.endswith("(kept: layer 0 of 3, the vectors of 9 words without their context)\n")
+    old = run("convert", model, tmp_path / "old", "--to", "bilm")
+    with_start = "learned start state" in old.err
+    assert with_start == ("mostly at the beginnings and ends of sentences" in old.out)

@@ -8,6 +8,7 @@ import pytest
 
 import polyseme
 from polyseme.base.errors import FormatError, UsageError
+from polyseme.compat.migrate import migrate
 
 OLD = '''#!/usr/bin/env python
 """é"""\r
@@ -212,3 +213,15 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     notebook.write_text("{}")
     with pytest.raises(FormatError, match="is not a script or notebook"):
         polyseme.migrate(notebook)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-8-sig"])
+def test_the_encoding_of_a_script_stays(tmp_path: Path, encoding: str) -> None:
+    path, coding = tmp_path / "old.py", "# -*- coding: gbk -*-\r\n" if encoding == "gbk" else ""
+    script = "from {}simple_elmo import ElmoModel\r\nword = '银行'\r\n"
+    path.write_bytes((coding + script.format("")).encode(encoding))
+    assert migrate(path, write=True).written
+    assert path.read_bytes() == (coding + script.format("polyseme.compat.")).encode(encoding)
+    path.write_bytes("word = '银行'\n".encode("gbk"))
+    with pytest.raises(FormatError, match="in UTF-8, or in the encoding that its line `# -\\*- coding: NAME -\\*-` names"):
+        migrate(path)

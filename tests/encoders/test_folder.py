@@ -40,6 +40,17 @@ def test_round_trip(tmp_path: Path, form: str, start: str) -> None:
     assert not again.training and all(p.requires_grad for p in again.parameters())
 
 
+def test_word_lists_are_read_once_and_known_by_their_content(tmp_path: Path) -> None:
+    model = elmo()
+    for place, words in {"a": ["的", "包袱"], "b": ["的", "包", "袱"]}.items():
+        model.splitter = get_splitter("unigram", words)
+        model.save_pretrained(tmp_path / place)
+    first, again = (Elmo.from_pretrained(tmp_path / "a").splitter for _ in range(2))
+    assert first is again and first("的包袱") == ["的", "包袱"]
+    (tmp_path / "a" / "words.txt").write_bytes((tmp_path / "b" / "words.txt").read_bytes())
+    assert Elmo.from_pretrained(tmp_path / "a").splitter("的包袱") == ["的", "包", "袱"]
+
+
 def test_the_warm_state_is_kept_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elmo().save_pretrained(tmp_path / "m")
     again = Elmo.from_pretrained(tmp_path / "m")

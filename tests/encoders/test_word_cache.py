@@ -5,6 +5,7 @@ import random
 import torch
 
 from polyseme.encoders.word_cache import WordCache
+from tests.encoders.small import elmo
 
 
 class Vectors:
@@ -62,3 +63,20 @@ def test_right_under_any_pressure() -> None:
         words = source.choices(names, k=source.randint(1, 9))
         torch.testing.assert_close(cache.lookup(words, ((1, 1),), vectors), expected(words))
         assert len(cache) <= 12
+
+
+def test_it_is_filled_in_inference_mode_and_outside() -> None:
+    """`embed` runs in inference mode, `read` in the caller's: the table has room for its word."""
+    cache, vectors = WordCache(), Vectors()
+    for words, inference in ((["a"], True), (["bb"], True), (["ccc"], True), (["dd"], False), (["e", "a"], True)):
+        with torch.inference_mode(inference):
+            torch.testing.assert_close(cache.lookup(words, ((1, 1),), vectors), expected(words))
+    assert vectors.asked == ["a", "bb", "ccc", "dd", "e"]
+
+
+def test_a_model_reads_after_it_embedded() -> None:
+    model = elmo()
+    fresh, _ = elmo().read([["zebra"]], start=None)
+    for sentence in (["a", "bank"], ["river"]):
+        model.embed([sentence])
+    torch.testing.assert_close(model.read([["zebra"]], start=None)[0], fresh)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import polyseme
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.formats import bilm
@@ -198,3 +199,17 @@ def test_a_model_that_is_read_in_inference_mode_can_be_trained(tmp_path):
     with torch.inference_mode():
         model = load(folder)
     assert not any(tensor.is_inference() for tensor in (*model.parameters(), *model.buffers()))
+
+
+def test_what_is_no_name_and_no_path_is_refused() -> None:
+    for given in (3, None, ["en"]):
+        with pytest.raises(UsageError, match="expected the name of a model, or the path of its folder or file"):
+            polyseme.load(given)
+
+
+def test_functions_that_are_no_methods_are_named() -> None:
+    model = polyseme.load("en")
+    with pytest.raises(AttributeError, match=r"a model has no method neighbours: call polyseme.neighbours\(..., model=model\)"):
+        _ = model.neighbours
+    with pytest.raises(AttributeError, match="'Elmo' object has no attribute 'nothing'"):
+        _ = model.nothing

@@ -33,13 +33,6 @@ def test_classes_by_hand(table):
     assert table.macro_f1 == pytest.approx((3 / 4 + 2 / 3 + 2 / 3) / 3)
 
 
-def test_micro(table):
-    assert (table.micro().precision, table.micro().recall, table.micro().f1) == (0.7, 0.7, 0.7)
-    assert table.micro(["cat", "dog", "cat"]) == PRFScore(gold=7, predicted=7, correct=5)
-    with pytest.raises(UsageError, match=r"'cats' is not a class of this matrix .did you mean 'cat'"):
-        table.micro(["cats"])
-
-
 def test_matthews_by_hand(table):
     # of two classes: (tp tn - fp fn) / sqrt((tp + fp)(tp + fn)(tn + fp)(tn + fn))
     two = confusion(["+"] * 7 + ["-"] * 5, ["+"] * 6 + ["-"] + ["-"] * 3 + ["+"] * 2)
@@ -68,10 +61,6 @@ def test_against_scikit_learn():
         assert table.counts.tolist() == metrics.confusion_matrix(gold, answers).tolist()
         assert table.macro_f1 == pytest.approx(metrics.f1_score(gold, answers, average="macro", zero_division=0))
         assert table.matthews == pytest.approx(metrics.matthews_corrcoef(gold, answers))
-        some = labels[1:]
-        expected = metrics.precision_recall_fscore_support(gold, answers, labels=some, average="micro", zero_division=0)
-        found = table.micro(some)
-        assert (found.precision, found.recall, found.f1) == pytest.approx(expected[:3])
         each = metrics.precision_recall_fscore_support(gold, answers, zero_division=0)
         for place, scores in enumerate(table.classes.values()):
             ours = (scores.precision, scores.recall, scores.f1, scores.gold)

@@ -12,14 +12,22 @@ from polyseme.base.errors import UsageError
 from polyseme.metrics.bootstrap import paired_bootstrap
 from polyseme.metrics.coreference import (
     MEASURES,
+    Clusters,
+    PrecisionRecall,
     best_total,
     conll_score,
-    coreference_scores,
     coreference_scores_from_sums,
     coreference_statistics,
 )
 
 Side = list[set[int]]
+
+
+def coreference_scores(
+    gold: list[Clusters], predicted: list[Clusters], *, singletons: bool = False
+) -> dict[str, PrecisionRecall]:
+    """Each measure over all documents."""
+    return coreference_scores_from_sums(coreference_statistics(gold, predicted, singletons=singletons).sum(0))
 
 
 def of(gold: list[str], predicted: list[str], *, singletons: bool = False) -> dict[str, tuple[float, float]]:
@@ -184,7 +192,7 @@ def test_sums_go_over_documents() -> None:
     sums = coreference_statistics(gold, answers)
     assert sums.shape == (2, 16)
     found = coreference_scores_from_sums(sums.sum(0))
-    assert found == coreference_scores(gold, answers) and list(found) == list(MEASURES)
+    assert list(found) == list(MEASURES)
     assert found["muc"].recall == pytest.approx(3 / 6) and found["ceaf"].precision == pytest.approx(2.3 / 4)
     mean = (found["muc"].f1 + found["b3"].f1 + found["ceaf"].f1) / 3
     assert float(conll_score(sums.sum(0))) == pytest.approx(mean)

@@ -227,3 +227,10 @@ def test_mistakes() -> None:
     assert crf.decode(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)) in ([[0]], [[1]])
     with pytest.raises(UsageError, match="the constraints allow no path of 2 words"):
         crf.decode(torch.zeros(1, 2, 2), torch.ones(1, 2, dtype=torch.bool))
+
+
+def test_transitions_that_are_not_learned_stay_zero() -> None:
+    """A run may be resumed without the CRF that it had."""
+    crf = torch.nn.ModuleDict({"crf": Crf(3, allowed=ALLOWED, learn=False).double()})
+    crf.load_state_dict(torch.nn.ModuleDict({"crf": random_crf()}).state_dict())
+    assert all(not weight.any() and not weight.requires_grad for weight in crf.parameters())

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError
+from polyseme.base.imports import import_object
 from polyseme.base.run import Run
 from polyseme.pretraining.baselines import Baselines, baselines
 from polyseme.pretraining.defaults import fitted_vocabulary
-from polyseme.pretraining.method import load_class
 from polyseme.pretraining.methods import configure_method
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -64,7 +64,7 @@ def test_an_epoch_of_little_text_is_an_epoch(corpus, tmp_path):
 )
 def test_the_batch_keeps_its_words_per_second(corpus, tmp_path, monkeypatch, fixed, per_word, divisor):
     made = configure_method("elmo", {"size": "tiny", "minutes": 0.5})
-    job = load_class(made.job)(made, corpus, CPU, tmp_path / "m")
+    job = import_object(made.job)(made, corpus, CPU, tmp_path / "m")
     sizes = []
 
     def measured(objective, batches, *_, limit):
@@ -82,7 +82,7 @@ def test_the_batch_keeps_its_words_per_second(corpus, tmp_path, monkeypatch, fix
 def test_older_runs_keep_their_held_out_text(corpus, tmp_path, monkeypatch):
     """They held out a hundredth, also of little text."""
     made = configure_method("elmo", OPTIONS)
-    job = load_class(made.job)(made, corpus, CPU, tmp_path / "m")
+    job = import_object(made.job)(made, corpus, CPU, tmp_path / "m")
     shards = job.encode_text()
     job.resolve(shards, *job.split(shards))
     assert job.method.dev_size == len(job.split(shards)[1]) == 12

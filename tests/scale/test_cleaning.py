@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.dedupe import write_documents
 from polyseme.api.corpora import dedupe_corpus, filter_corpus
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import InterruptedRun, PolysemeError
 from polyseme.text.filtering.language import language_of
 from polyseme.text.filtering.minhash import plain_words, signature, similarity
 from tests.scale.contents import contents
@@ -56,6 +56,27 @@ def test_planted_near_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000, threshold=0.9)
 
 
+def test_a_refused_call_releases_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two three four\n", encoding="utf-8")
+    dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
+    with pytest.raises(PolysemeError, match=r"other settings \(threshold\)") as refused:
+        dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, threshold=0.9)
+    assert refused.value.__traceback__ is not None  # its frames are still there, as in a notebook
+    assert dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0).kept == 1
+
+
+def test_ctrl_c_while_the_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("one two three four\n", encoding="utf-8")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyseme.scale.cleaning.scan", interrupted)
+    with pytest.raises(InterruptedRun, match="run the same command to resume"):
+        dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
+    assert not (tmp_path / "out").exists()
+
+
 def test_blank_lines_stay(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two three four\n\n\none two three four\n\n", encoding="utf-8")
     dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
@@ -95,3 +116,17 @@ def test_languages() -> None:
     }
     assert {name: language_of(text) for name, text in texts.items()} == {name: name for name in texts}
     assert plain_words("It's 河岸") == ["it", "s", "河", "岸"]
+
+
+def test_documents_that_only_resemble_others_are_counted_apart(tmp_path: Path) -> None:
+    """As in a log, whose lines differ in a name: all alike, and few are equal."""
+    names = ["Ann", "Bob", "Eve", "Dan", "Kim", "Lea", "Max", "Pia"]
+    lines = [f"on this day the guard opened the gate of the old city for {name} and closed it again at night" for name in names]
+    (tmp_path / "a.txt").write_text("\n".join([*lines, lines[3].upper(), lines[5]]) + "\n", encoding="utf-8")
+    near = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "near", workers=0)
+    assert near.reasons == {"duplicate": 2, "near-duplicate": 7}
+    assert "7 documents only resemble an earlier one: if your texts follow a pattern, threshold 1 drops" in str(near)
+    assert [each["of"].rpartition(":")[2] for each in dropped(tmp_path / "near")[-2:]] == ["4", "6"]
+    equal = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "equal", workers=0, threshold=1.0)
+    assert equal.reasons == {"duplicate": 2} and "resemble" not in str(equal)
+    assert (tmp_path / "equal" / "part-000000.txt").read_text().splitlines() == lines

@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import json
 import logging
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,6 +21,7 @@ from polyseme.serve import limits, requests
 from polyseme.serve.access import AccessLog
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
+from polyseme.serve.logs import JsonLines, TextLines
 from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModels, names_of
 from tests.encoders.small import sentences
@@ -118,14 +120,14 @@ def test_tokenize(service: TestClient) -> None:
     assert answer["data"] == [{"index": 0, "words": ["It", "'s", "so", "."], "offsets": [[0, 2], [2, 4], [5, 7], [7, 8]]}]
 
 
-def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     models = tiny_models()
     encoder = models.model(None).encoder
     embed = encoder.embed
 
     def poisoned(texts: Any, **settings: Any) -> Any:
         if any("poison" in text for text in texts):
-            raise RuntimeError("the texts are secret")
+            raise RuntimeError(f"secret {texts}") from KeyError("secret")
         return embed(texts, **settings)
 
     monkeypatch.setattr(encoder, "embed", poisoned)
@@ -136,7 +138,42 @@ def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPa
         raw = service.post("/v1/words", json={"input": ["a cat", "poison", "a dog"]}, headers=RAW)
         assert np.isnan(np.frombuffer(raw.content, "<f4").reshape(5, -1)).any(1).tolist() == [False, False, True, False, False]
         assert service.post("/v1/words", json={"input": "poison"}).status_code == 500
+        assert re.search(
+            r"internal error on a text of .*RuntimeError at .*test_app\.py:\d+ in poisoned, caused by KeyError", caplog.text
+        )
+        assert "secret" not in caplog.text and "poison'" not in caplog.text
         assert service.post("/v1/words", json={"input": "a cat"}).status_code == 200
+
+
+def test_an_internal_error_is_logged_with_its_frames_and_without_texts(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("polyseme.serve.vectors.tokenize", broken)
+    app = create_app(ServeConfig(), tiny_models)
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as service:
+        answer = service.post("/v1/tokenize", json={"input": "secret"})
+    assert answer.status_code == 500 and "secret" not in answer.text
+    assert re.search(
+        r"internal error, .*: RuntimeError at .*app\.py:\d+ in tokenize, .*test_app\.py:\d+ in broken", caplog.text
+    )
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("form", [TextLines(), JsonLines()])
+def test_a_record_with_an_exception_has_its_frames(form: logging.Formatter) -> None:
+    """As uvicorn logs errors of the application."""
+    try:
+        raise ValueError("secret")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "uvicorn.error", logging.ERROR, "", 0, "Exception\n", (), (ValueError, error, error.__traceback__)
+        )
+    line = form.format(record)
+    assert "test_app.py" in line and "in test_a_record_with_an_exception_has_its_frames" in line
+    assert "secret" not in line and "\n" not in line
 
 
 # ---- what cannot be read
@@ -343,13 +380,33 @@ def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest
     with caplog.at_level(logging.INFO, "polyseme.serve"):
         service.post("/v1/words", json={"input": "secret bank"}, headers={"x-request-id": "mine-1"})
         service.post("/v1/words", json={"input": "secret bank", "layers": 7})
-        service.get("/secret")
+        service.get("/v2/wörds%0A127.0.0.1%20GET?text=secret")
+        service.get("/" + "x" * 500)
         service.post("/v1/words", content=b"secret", headers={"content-type": "text/plain"})
     fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]
-    said = [("/v1/words", 200), ("/v1/words", 422), ("other", 404), ("/v1/words", 415)]
+    said = [("/v1/words", 200), ("/v1/words", 422), ("other", 404), ("other", 404), ("/v1/words", 415)]
     assert [(each["endpoint"], each["status"]) for each in fields] == said
     assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
     assert "secret" not in str(fields) + caplog.text
+    wrong = [each["path"] for each in fields if "path" in each]  # an address that there is not, as one short word
+    assert wrong[0] == "/v2/w%C3%B6rds%0A127.0.0.1%20GET"
+    assert wrong[1] == "/" + "x" * 79 + "..." and len(wrong) == 2
+    records = [record for record in caplog.records if record.name == "polyseme.serve.access"]
+    lines = [TextLines().format(record) for record in records]
+    assert "POST /v1/words 200 1 text 2 words" in lines[0] and f"GET {wrong[0]} 404 " in lines[2]
+    assert all(len(line.splitlines()) == 1 for line in lines)
+
+
+def test_a_layer_that_there_is_not_is_named(service: TestClient) -> None:
+    error = service.post("/v1/words", json={"input": "a bank", "layers": 9}).json()["error"]
+    assert error["param"] == "layers" and "9" in error["message"]
+
+
+def test_words_name_texts_without_a_word(service: TestClient) -> None:
+    told = "1 text without a word (item 1), whose list of vectors is empty"
+    body = {"input": ["a bank", " "]}
+    assert service.post("/v1/words", json=body).json()["warning"] == told
+    assert service.post("/v1/words", json=body, headers=RAW).headers["x-warning"] == told
 
 
 def test_a_request_that_is_cut_off_counts_as_failed() -> None:

@@ -25,10 +25,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-@pytest.fixture(scope="module")
-def connect() -> Iterator[Connect]:
-    listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", http=guarded_protocol(0.3)))
+@pytest.fixture(scope="module", params=[0.3])
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+    """Connect to a server whose clients have so many seconds for their headers."""
+    listener, protocol = listen("127.0.0.1", 0), guarded_protocol(request.param)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", http=protocol))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     yield lambda: socket.create_connection(listener.getsockname(), timeout=20)
@@ -64,14 +65,22 @@ def test_headers_must_arrive_in_time(connect: Connect) -> None:
         assert b"HTTP/1.1 408" in until_closed(later)
 
 
+@pytest.mark.parametrize("connect", [60.0], indirect=True)  # so that the size alone ends a connection
 def test_headers_must_end(connect: Connect) -> None:
-    with connect() as connection:
-        connection.sendall(GOOD[:-2] + b"X: ")
+    begin = GOOD[:-2] + b"X: "
+    with connect() as longest:
+        longest.sendall(begin.ljust(MAX_HEADER_BYTES - 4, b"a") + b"\r\n\r\n")
+        assert longest.recv(65536).startswith(b"HTTP/1.1 200")
+    with connect() as longer:
+        longer.sendall(begin.ljust(MAX_HEADER_BYTES + 1, b"a"))
+        assert until_closed(longer).startswith(b"HTTP/1.1 431")
+    with connect() as endless:
+        endless.sendall(begin)
         sent, answer = 0, b""
         try:
             while sent < 256 * MAX_HEADER_BYTES:
-                sent += connection.send(b"a" * 65536)
-            answer = until_closed(connection)
+                sent += endless.send(b"a" * 65536)
+            answer = until_closed(endless)
         except OSError:  # it was closed while we sent
             pass
         assert sent < 256 * MAX_HEADER_BYTES or b"431" in answer

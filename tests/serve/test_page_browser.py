@@ -37,7 +37,7 @@ VIEWS = {
     "pair": (f"one={TEXT}&two=Money in the bank&layer=1", ".matrix"),
     "line": ("question=next&text=They sat", ".line-columns .found"),
     "mix": (f"text={TEXT}&word=4&weights=0,0.5,1", ".panel .found"),
-    "tasks": ("task=tagging-mix", ".drawn .panel"),
+    "tasks": (f"task=tagging-mix&text={TEXT}", ".drawn .panel"),
     "training": ("", ".chart"),
 }
 
@@ -94,7 +94,7 @@ def test_a_phone_shows_the_changed_word_and_whole_fields(open_page: Any) -> None
     page = open_page(f"#/edit?text={TEXT}&word=8&to=mat", **phone)
     page.wait_for_selector(".matrix .changed")
     page.wait_for_function("document.querySelector('.matrix .changed').getBoundingClientRect().right <= innerWidth")
-    page = open_page("#/tasks?task=classification-mean", **phone)
+    page = open_page(f"#/tasks?task=classification-mean&text={TEXT}", **phone)
     page.wait_for_selector(".drawn .panel")
     ends = "['#task', 'main textarea'].map((each) => document.querySelector(each).getBoundingClientRect().right)"
     task, text = page.evaluate(ends)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from starlette.testclient import TestClient
 import polyseme
 from polyseme.serve import page_files
 from polyseme.serve.models import ServedModels
+from polyseme.serve.runs import runs_in
 from tests.serve.small_service import client, searchable, tiny_models
 
 PAGE = page_files.files("polyseme.serve") / "page"
@@ -131,3 +136,30 @@ def test_map_mix_and_words_of_a_text(service: TestClient) -> None:
 def test_what_cannot_be_mapped_is_refused(service: TestClient, path: str, body: dict[str, object], says: str) -> None:
     answer = service.post(f"/v1/{path}", json=body)
     assert answer.status_code == 422 and says in answer.json()["error"]["message"], answer.text
+
+
+def test_runs_say_their_state_and_the_best_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "old_folders" / "runs", tmp_path / "old")
+    for name, scores in (("stopped", (0.5, 0.8, 0.7)), ("going", (0.5,)), ("cell", (0.5,))):
+        (tmp_path / name / "run").mkdir(parents=True)
+        lines, best = [], 0.0
+        for step, score in enumerate(scores, 1):
+            lines.append(json.dumps({"step": step, "kind": "dev", "f1": score, "best": score > best}))
+            best = max(best, score)
+        (tmp_path / name / "run" / "log.jsonl").write_text("\n".join(lines))
+    (tmp_path / "cell" / "result.json").write_text("{}")
+    os.utime(tmp_path / "stopped" / "run" / "log.jsonl", (0, 0))
+    monkeypatch.chdir(tmp_path)
+    found = runs_in(".")
+    runs = {run["name"]: run for run in found["runs"]}
+    assert found["folder"] == tmp_path.name
+    states = {name: runs[name]["state"] for name in ("stopped", "going", "cell")}
+    assert states == {"stopped": "stopped", "going": "training", "cell": "finished"}
+    assert runs["going"]["live"] and not runs["cell"]["live"]
+    assert runs["stopped"]["dev"]["best"] == (2, 0.8) and runs["stopped"]["dev"]["points"][-1] == (3, 0.7)
+    assert {run["state"] for name, run in runs.items() if name.startswith("old/")} <= {"finished", "stopped", "training"}
+
+
+def test_the_models_say_what_they_search(models: ServedModels, service: TestClient) -> None:
+    found = {each["id"]: each["searches"] for each in service.get("/v1/models").json()["data"]}
+    assert found == {"tiny": "corpus", "other": None}

@@ -73,7 +73,7 @@ def test_a_dropped_file_is_mapped(open_page: Any) -> None:
     page.locator("aside h2", has_text="seal").wait_for()
     assert page.locator("#own").input_value() == given and "swam" in page.url
     page.get_by_role("button", name="Back to the service").click()
-    page.locator(".chips .help", has_text="--corpus").wait_for()
+    page.locator(".chips .help", has_text="The searched text").wait_for()
 
 
 @pytest.mark.parametrize("view", PICTURES)
@@ -204,6 +204,8 @@ def test_tasks_have_fields_of_their_own(open_page: Any) -> None:
     page.fill("#second", "a bad day")
     page.locator(".drawn", has_text="a good day / a bad day").wait_for()
     page.select_option("#task", "roles")
+    page.locator(".notice", has_text="Type a text").wait_for()
+    page.locator(".chip", has_text="boat").click()  # the example
     page.locator("button.word", has_text="boat").click()
     page.locator(".drawn h3", has_text="boat").wait_for()
     page.select_option("#task", "coreference")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -202,6 +203,9 @@ def test_options_of_rows_that_are_left_out_are_left_out_too() -> None:
     ("--encoders ,", 2, "--encoders is empty"),
     ("--seeds ,", 2, "--seeds[0] is ''; expected a whole number"),
     ("--encoders none,my-elom", 1, "my-elom: no such file or folder"),
+    ("--encoders non,en", 1, "(did you mean 'none'?)"),
+    ("--encoders none,word2vec+en:finetune", 2, "needs word vectors: give --vectors en=FILE"),
+    ("--baseline word2vec", 2, "--baseline word2vec is not a row; the rows are none, en"),
 ])  # fmt: skip
 def test_what_makes_no_table_is_told_before_anything_is_trained(
     data: Path, tmp_path: Path, words: str, code: int, told: str
@@ -213,7 +217,7 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(
 
 @pytest.mark.parametrize(("task", "told"), [
     ("tagging:train.conll:dev.con", "cannot read dev.con: No such file or directory"),
-    ("classification:a.csv:a.csv", "give --option label=NAME with one of: channel, queue"),
+    ("classification:a.csv:a.csv", "give --option label=NAME with one of: channel, group"),
 ])  # fmt: skip
 def test_data_that_cannot_be_read_is_told_before_anything_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, told: str
@@ -223,7 +227,7 @@ def test_data_that_cannot_be_read_is_told_before_anything_is_trained(
     rows = [
         f"{'web' if n // 3 % 2 else 'mail'},{'sales' if n % 2 else 'help'},please answer question {n} soon" for n in range(20)
     ]
-    Path("a.csv").write_text("\n".join(["channel,queue,body", *rows, ""]))
+    Path("a.csv").write_text("\n".join(["channel,group,body", *rows, ""]))
     found = polyseme_call("compare", "--tasks", task, "--encoders", "none", "--out", "study")
     assert found.exit_code != 0 and told in found.output.splitlines()[-1] and found.output.count(told) == 1
     assert "Error" not in found.output and not Path("study").exists()
@@ -275,12 +279,26 @@ def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in markdown([base, new])
 
 
+def test_one_seed_has_no_standard_deviation(tmp_path: Path) -> None:
+    one, two, equal = (
+        ComparisonRow("nli", 1.0, "none", "accuracy", scores, None) for scores in ((0.8,), (0.8, 0.9), (0.8, 0.8))
+    )
+    assert math.isnan(one.std) and two.std == pytest.approx(0.05 * 2**0.5) and equal.std == 0
+    assert [row.formatted()[4:7] for row in (one, two, equal)] == [
+        ["80.00", "", "1"],
+        ["85.00", "7.07", "2"],
+        ["80.00", "0.00", "2"],
+    ]
+    shown = [line.split(",")[4:6] for line in as_csv([one, equal]).splitlines()[1:]]
+    assert shown == [["0.8", ""], ["0.8", "0.0"]]
+
+
 def test_an_error_reduction_of_no_errors_is_left_empty(tmp_path: Path) -> None:
     right = lambda count: [[float(i < count), 1.0] for i in range(10)]  # noqa: E731
     rows = [made(tmp_path, "none", 1, right(10), 1.0), made(tmp_path, "elmo", 1, right(8), 0.8)]
     found = table(rows, "none")
-    assert "| 80.00 | 0.00 | 1 | -20.00 |  |  |" in markdown(found) and found[1].reduction == (None, None, None)
-    assert "inf" not in str(ComparisonResult(Path(), found)) + as_csv(found) and ",0.8,0.0,,,,1.0," in as_csv(found)
+    assert "| 80.00 |  | 1 | -20.00 |  |  |" in markdown(found) and found[1].reduction == (None, None, None)
+    assert "inf" not in str(ComparisonResult(Path(), found)) + as_csv(found) and ",0.8,,,,,1.0," in as_csv(found)
     some = table([made(tmp_path / "one", "none", 1, right(9), 0.9), made(tmp_path / "one", "elmo", 1, right(8), 0.8)], "none")
     assert "| -10.00 | -100.0 % |  |" in markdown(some)  # some resamples of the baseline have no errors
 
@@ -300,7 +318,7 @@ def test_runs_that_have_learned_nothing_are_said_below_the_table(tmp_path: Path)
     assert result.warning == (
         f"no run has learned anything (4 runs), so the table says nothing about the encoders. The first: {said}"
     )
-    assert " ".join(str(result).splitlines()).endswith(f"WARNING: {result.warning}")
+    assert " ".join(str(result).splitlines()).endswith(f"WARNING: {result.warning}  The table is in table.md")
     assert result.as_markdown().endswith(f"|\n\n**Warning**: {result.warning}\n") and result.warning in result._repr_html_()
     some = [made(tmp_path / "some", "none", 1, [[1.0, 1.0]], 1.0), lost(tmp_path / "some", "elmo", 1, None)]
     found = ComparisonResult(Path(), table(some, "none")).warning
@@ -309,6 +327,37 @@ def test_runs_that_have_learned_nothing_are_said_below_the_table(tmp_path: Path)
     )
     assert ", elmo), so their rows say nothing" in found
     assert "WARNING" not in str(ComparisonResult(Path(), table(some[:1], "none")))
+
+
+def test_rows_that_the_table_does_not_tell_apart_are_named(tmp_path: Path) -> None:
+    made_with = lambda row, seed, score: made(tmp_path, row, seed, [[score, 1.0]], score)  # noqa: E731
+    experiments = [made_with("none", 1, 0.5), made_with("none", 2, 0.7), made_with("en", 1, 0.5), made_with("en", 2, 0.7)]
+    found = ComparisonResult(Path("study"), table([*experiments, made_with("zh", 1, 0.5), made_with("zh", 2, 0.6)], "none"))
+    said = "rows have the same scores (SICK entailment: none, en), so the table says nothing about their encoders"
+    assert found.warning == said and str(found).endswith("\n\nThe table is in study/table.md")
+    (Path(experiments[0].out) / "task.json").write_text(json.dumps({"config": {"wide_features": 900}}))
+    with_ngrams = ComparisonResult(Path(), table(experiments, "none")).warning
+    assert with_ngrams.startswith(said) and "n-grams" in with_ngrams and "option='wide=false'" in with_ngrams
+
+
+def test_rows_fit_the_language_of_the_data_by_default(tmp_path: Path) -> None:
+    english, chinese = tmp_path / "english.conll", tmp_path / "chinese.conll"
+    english.write_text(TRAIN)
+    chinese.write_text("李 B-PER.NAM\n娜 I-PER.NAM\n在 O\n北 B-LOC\n京 I-LOC\n。 O\n\n" * 6)
+
+    def rows(*files: Path, **more: Any) -> tuple[str, ...]:
+        config = CompareConfig(tasks=tuple(f"tagging:{each}:{each}" for each in files), **more)
+        return Study.from_config(config, tmp_path).rows
+
+    assert rows(english) == ("none", "en") and rows(chinese) == ("none", "zh") and rows(english, chinese) == ("none", "elmo")
+    assert rows(english, vectors=(f"en={english}",)) == ("none", "word2vec", "word2vec+elmo")
+
+
+def test_a_score_on_dev_data_alone_is_shown_once(tmp_path: Path) -> None:
+    scores = {name: {"accuracy": 0.5} for name in ("dev", "test")}
+    (tmp_path / "result.json").write_text(json.dumps({"main": "accuracy", "scores": scores, "seconds": 3}))
+    for name, told in (("tagging:a:b", "dev 0.5000  (3 s)"), ("tagging:a:b:c", "dev 0.5000, test 0.5000  (3 s)")):
+        assert Experiment(name, "none", "none", 1, str(tmp_path), "", {}).summary == told
 
 
 @pytest.mark.usefixtures("in_process")
@@ -356,7 +405,10 @@ def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, m
     words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --train-fractions 0.5,1 --plot --vectors en={data}"
     told = polyseme_call(*words.split(), "--out", str(out))
     assert told.exit_code == 0, told.output
-    assert told.output.count("CoNLL-2003") == 4 and re.search("50%  +word2vec", told.output)
+    table = told.output.partition("WARNING")[0]
+    assert table.count("CoNLL-2003") == 4 and told.output.endswith(f"The table is in {out}/table.md\n")
+    assert "rows have the same scores (CoNLL-2003 English names: none, word2vec)" in " ".join(told.output.split())
+    assert re.search("50%  +word2vec", told.output)
     assert sorted(path.name for path in out.iterdir()) == ["cells", "curve-ner.png", "table.csv", "table.md"]
     assert polyseme_call("compare", "--tasks", "ner", "--train-fractions", "2", "--out", str(out)).exit_code == 2
 

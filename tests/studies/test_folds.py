@@ -43,12 +43,19 @@ def test_every_example_is_tested_once(data, tmp_path):
     assert lines[0].startswith("run: classification, 3 folds") and [line.split("  ")[0] for line in lines[2:5]] == [
         "mean",
         "standard deviation",
-        "pooled",
+        "all predictions",
     ]
     assert "fold 3" in result._repr_html_()
     spread = statistics.stdev(scores)
-    assert " n-grams with logistic regression, fold by fold" in lines[-2]
-    assert lines[-3].startswith(f"test accuracy {100 * sum(scores) / 3:.1f} ± {100 * spread:.1f}, n-grams with logistic")
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("test accuracy "))
+    assert lines[at].startswith(f"test accuracy {100 * sum(scores) / 3:.1f} ± {100 * spread:.1f}, n-grams with logistic")
+    assert " n-grams with logistic regression" in lines[at + 1]
+    assert lines[at + 3] == "confusion matrix, all predictions" and lines[at + 7].split()[:1] + lines[at + 7].split()[-1:] == [
+        "all",
+        "24",
+    ]
+    wrong = sum(8 * (1 - score) for score in scores)
+    assert len([line for line in lines if line.startswith("a.tsv:")]) == min(4, round(wrong))
     assert lines[-1] == "predictions for all examples: run/predictions.jsonl"
 
 
@@ -136,6 +143,15 @@ def test_layers_are_computed_once_and_scores_without_counts_are_pooled(data, tmp
     assert result.pooled["accuracy"] == pytest.approx(result.mean["accuracy"])
 
 
+def test_several_processes_are_refused(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in "01":  # each process says so, and none waits for another
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(UsageError, match="folds=3 trains in one process, and there are 2: start it without torchrun, or"):
+            polyseme.train("classification", data, encoder="none", out="run", folds=3, **OPTIONS)
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_is_refused(data, tmp_path):
     def call(**options):
         return polyseme.train("classification", data, encoder="none", out="run", **{"folds": 2, **OPTIONS, **options})
@@ -172,11 +188,13 @@ def test_the_gain_over_a_baseline_is_that_of_the_folds():
     close, far = ([{"accuracy": value} for value in values] for values in ((0.6, 0.8, 0.7), (0.3, 0.5, 0.4)))
     common = {"out": Path("run"), "task": "classification", "main": "accuracy", "pooled": {"accuracy": 0.73}, "seconds": 1.0}
     result = CrossValidation(folds=own, baselines={"n-grams": close, "majority": far}, **common)
-    assert result.comparison() == "3.0 points above n-grams, fold by fold"
+    assert result.comparison() == "3.0 points above n-grams"
     below = CrossValidation(folds=close, baselines={"n-grams": own}, **common)
-    assert below.comparison() == "3.0 points BELOW n-grams, fold by fold"
+    assert below.comparison() == "3.0 points BELOW n-grams"
     uneven = [{"accuracy": value} for value in (0.7, 0.71, 0.72)]
-    assert (
-        CrossValidation(folds=own, baselines={"x": uneven}, **common).comparison().endswith("fold by fold; that may be chance")
-    )
+    assert CrossValidation(folds=own, baselines={"x": uneven}, **common).comparison().endswith(" above x; that may be chance")
+    odd = CrossValidation(folds=[{"accuracy": 0.9064}] * 2, baselines={"x": [{"accuracy": 0.9154}] * 2}, **common)
+    assert odd.verdict() == "test accuracy 90.6 ± 0.0, x 91.5" and odd.comparison() == "0.9 points BELOW x"
+    odd = CrossValidation(folds=[{"accuracy": 0.9058}] * 2, baselines={"x": [{"accuracy": 0.9154}] * 2}, **common)
+    assert odd.verdict() == "test accuracy 90.6 ± 0.0, x 91.5" and odd.comparison() == "0.9 points BELOW x"  # not 1.0
     assert CrossValidation(folds=own, baselines={}, **common).comparison() == ""

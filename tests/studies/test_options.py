@@ -73,7 +73,7 @@ def test_fine_tuned_rows_have_folders_of_their_own() -> None:
     (["word_dim=5"], r"nli: .*omit --word-dim.*for frozen rows only: frozen:NAME=VALUE"),
     (["nerr:epochs=3"], r"no 'nerr' in this comparison \(did you mean 'ner'\?\)"),
     (["ner:hiden=3"], "no option 'hiden' for ner "),
-    (["hiden=3", "epochs=x"], "'hiden' for ner, nli.*; ner, nli: --epochs is 'x'; expected a whole number$"),
+    (["hiden=3", "epochs=x"], "'hiden' for ner, nli.*; ner, nli: --epochs is 'x'; expected a whole number or none$"),
     ([":epochs=3"], "such as epochs=5 or ner:epochs=5"),
 ])  # fmt: skip
 def test_wrong_options_are_told_before_anything_is_trained(tmp_path: Path, options: list[str], told: str) -> None:

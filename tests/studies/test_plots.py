@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from pathlib import Path
@@ -112,6 +113,16 @@ def test_a_fine_tuned_row_has_the_colour_of_its_method(figures: list[Any], tmp_p
     assert [name for name, mark in marks.items() if mark.get_markerfacecolor() == "white"] == MANY[11:]
     one, two = (each.lines[0] for each in figures[2].axes[0].containers)
     assert (one.get_color(), one.get_linestyle()) == (two.get_color(), "-") and two.get_linestyle() == "--"
+
+
+def test_a_single_seed_has_no_error_bar(figures: list[Any], tmp_path: Path) -> None:
+    one = [dataclasses.replace(row, scores=row.scores[:1]) for row in rows(["none", "word2vec"], ["ner"])]
+    plot_scores(one, tmp_path / "table.png")
+    plot_learning_curve(one, tmp_path / "curve.png")
+    plot_costs(one, tmp_path / "cost.png")
+    (panel,) = figures[0].axes
+    assert [text.get_text() for text in panel.texts] == ["60.0", "61.0"] and panel.get_ylim()[1] > 61
+    assert [text.xy[1] for text in panel.texts] == pytest.approx([60, 61])  # at the top of its bar
 
 
 # ---- costs

@@ -1,5 +1,6 @@
 """`polyseme.train`: names of encoders, names of options, data that is held out."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -116,6 +117,28 @@ def test_stopped(desk, monkeypatch):
     assert again.predict([["Ann"]])[0].words == ["Ann"]
 
 
+SWITCHES = [
+    (task, name)
+    for task in ("classification", "tagging")
+    for name, option in options_of(default_configs(task)).items()
+    if isinstance(option.default, bool)
+]
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(("task", "name"), SWITCHES)
+def test_a_switch_is_turned_between_two_sittings(desk, task, name, first):
+    """Either the run goes on with it, or a sentence says why it cannot; only other weights are trained where it must."""
+    (desk / "v.txt").write_text("Ann 1 2 3\nfilm 3 4 5\n")
+    data = {"classification": "texts.tsv", "tagging": "train.conll"}[task]
+    call = {"encoder": "none" if name == "task_embeddings" else "v.txt", "out": "run", **TINY}
+    must = name in ("freeze_word_vectors", "crf")
+    with contextlib.nullcontext() if must else contextlib.suppress(PolysemeError):
+        polyseme.train(task, data, **call, **{name: first})
+        polyseme.train(task, data, **{**call, name: not first, "epochs": 2, "accept_changes": True})
+        assert json.loads((desk / "run" / "result.json").read_text())["steps"] == 2
+
+
 def test_a_model_is_not_overwritten(desk):
     tiny().save_pretrained(desk / "model")
     before = (desk / "model" / "model.safetensors").read_bytes()
@@ -132,7 +155,7 @@ def test_held_out_data_is_no_part_of_training(desk):
     words = [f"Name{number}" for number in range(20)]
     assert len([word for word in words if word in task.features.words.words]) == 18
     assert heard[0] == "a.conll: 2 of 20 examples, drawn at random by seed=0, are held out as dev data"
-    assert "has the label 'P" in heard[1] and len(heard) == 3
+    assert "has 2 labels that the training data lacks" in heard[1] and len(heard) == 2
     (desk / "one.conll").write_text("Ann B-PER\n")
     with pytest.raises(PolysemeError, match="has 1 example, too few to hold some out"):
         polyseme.train("ner", "one.conll", out="run", **TINY)

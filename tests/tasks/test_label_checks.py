@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.studies import train as module
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.label_checks import combined_problems, label_problems, number_problems
 from polyseme.tasks.leakage import FILE, leaked_examples, text_hashes
+from polyseme.tasks.pairs import Pairs
 from polyseme.tasks.registry import configure_task
 from polyseme.tasks.tagging import Tagging
 from polyseme.text.labelled.conll import TaggedSentence
 from tests.cli.labelled import TINY
+
+RARE = "1 of 2 classes has fewer than 3 examples, too few to learn it"
 
 
 def job(train, dev=None, **options):
@@ -51,6 +54,30 @@ def test_a_trained_task_matches_labels(tmp_path):
     assert "only 2 examples: chance alone moves the score about " in str(report)
 
 
+def test_columns_of_an_evaluated_file_are_those_of_one_call(tmp_path):
+    rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
+    train = write(tmp_path / "a.tsv", rows)
+    task = polyseme.train("classification", train, out=tmp_path / "run", encoder="none", network="pooled", **TINY)
+    before, usual = task.config, polyseme.evaluate(task, train).scores
+    (tmp_path / "turned.tsv").write_text("x\ty\n" + "".join(f"{label}\t{text}\n" for text, label in rows))
+    assert polyseme.evaluate(task, tmp_path / "turned.tsv", text="y", label="x").scores == usual
+    assert task.config == before and polyseme.evaluate(task, train).scores == usual
+    for wrong in ({"text": "z"}, {"text": "y", "source": "x"}):
+        with pytest.raises(PolysemeError):
+            polyseme.evaluate(task, tmp_path / "turned.tsv", label="x", **wrong)
+    assert task.config == before and polyseme.evaluate(task, train).scores == usual
+
+
+def test_a_loaded_task_prints_the_scores_of_its_folder(tmp_path):
+    rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
+    options = {"encoder": "none", "network": "pooled", **TINY}
+    trained = polyseme.train("classification", write(tmp_path / "a.tsv", rows), out=tmp_path / "run", **options)
+    loaded = polyseme.load_task(tmp_path / "run")
+    assert loaded.report.scores == trained.report.scores and str(loaded).splitlines()[:4] == str(trained).splitlines()[:4]
+    (tmp_path / "run" / "result.json").write_text("{}")  # not needed to predict
+    assert polyseme.load_task(tmp_path / "run").report is None
+
+
 def test_the_training_file_says_nothing_of_new_texts(tmp_path, caplog):
     rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "neg") for number in range(8)]
     options = {"encoder": "none", "network": "pooled", **TINY}
@@ -86,7 +113,7 @@ def test_columns_of_the_training_file_hold_for_all(tmp_path):
     ("texts", "labels", "told"),
     [
         ("abc", "xxx", []),
-        ("aabbb", "xxyyy", ["3 of 5 rows repeat another", "1 of 2 classes have fewer than 3 examples: x (2)"]),
+        ("aabbb", "xxyyy", ["3 of 5 rows repeat another", f"{RARE}: x (2); macro_f1 counts each class alike"]),
         ("abcaefb", "xxxyyyy", ["2 texts have several labels, such as 'a'"]),
         (
             "a" + "".join(map(chr, range(200, 297))) + "bc",
@@ -107,10 +134,27 @@ def test_lines_of_a_text_with_several_labels_are_named():
     assert "1 text has several labels, such as 'a' (lines 2, 4)" in found
 
 
-def test_a_column_of_ids_is_not_one_of_labels():
-    found = label_problems([f"text {number}" for number in range(30)], [f"id{number}" for number in range(30)])
-    told = "30 of 30 rows have a label of their own (id0, id1, id2 ...), so nothing can be learned"
-    assert found == [f"{told}; if the labels are in another column, name it with label='NAME'"]
+def test_a_column_of_ids_is_refused_before_training(tmp_path):
+    rows = [f"{number % 290},this is the text {number},{'ab'[number % 2]}\n" for number in range(300)]
+    (tmp_path / "a.csv").write_text("id,words of it,my class\n" + "".join(rows))
+    told = r"a\.csv: the labels of 300 rows are 290 different ones \(0, 1, 2 \.\.\.\), so nothing can be learned: "
+    with pytest.raises(FormatError, match=rf"{told}.*; 'my class' looks like the label: give label='my class'"):
+        job(tmp_path / "a.csv", label="id")
+    pairs = "".join(f"{number},one {number},two {number}\n" for number in range(30))
+    (tmp_path / "pairs.csv").write_text(f"id,sentence1,sentence2\n{pairs}")
+    config, _ = configure_task("pairs", {"label": "id"})
+    with pytest.raises(FormatError, match=r"nothing can be learned: .*; name the label's with label$"):
+        Pairs.read(tmp_path / "pairs.csv", config, training=True)
+    assert len(Pairs.read(tmp_path / "pairs.csv", config)) == 30  # a file that is only scored
+
+
+def test_labels_that_the_training_data_lacks_are_told_on_one_line(tmp_path):
+    train = write(tmp_path / "a.tsv", [(f"text {number}", "xy"[number % 2]) for number in range(20)])
+    dev = write(tmp_path / "b.tsv", [("known", "x"), *((f"new {number}", f"id{number}") for number in range(9))])
+    lacks = (
+        "has 9 labels that the training data lacks, which count as wrong: 'id0' (line 3), 'id1' (line 4), 'id2' (line 5) ..."
+    )
+    assert job(train, dev)[1][-1] == f"{dev}: {lacks}"
 
 
 def test_equal_whole_numbers_are_one_label(tmp_path):
@@ -182,7 +226,7 @@ def test_rare_types_of_spans_are_named():
     typo = TaggedSentence(["Bob", "left"], ["B-PRE", "O"], [1, 2])
     config, _ = configure_task("tagging", {})
     assert Tagging.data_problems(sentences, config) == []
-    assert Tagging.data_problems([*sentences, typo], config) == ["1 of 2 types of spans have fewer than 3 examples: PRE (1)"]
+    assert Tagging.data_problems([*sentences, typo], config) == [RARE.replace("classes", "types of spans") + ": PRE (1)"]
     assert Tagging.data_problems([TaggedSentence(["a", "b"], ["N", "V"], [1, 2])], config) == []
 
 

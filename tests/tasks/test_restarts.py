@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
+from polyseme.tasks import restarts
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.folder import load
 from polyseme.tasks.predictions import LabelPrediction
 from polyseme.tasks.restarts import Attempts, failure_message, rare_classes
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
@@ -37,6 +40,12 @@ def trained(out: Path, data: list[LabelledText], epochs: int = 50, *, accept_cha
     fitting = FitConfig(epochs=epochs, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
     builder = TaskBuilder(Classification, ClassificationConfig(hidden_size=4, features=FEATURES, dropout=0.0))
     return fit(builder, Splits(data, data), out, fitting, Run(seed=1), accept_changes=accept_changes)
+
+
+@pytest.fixture
+def after_twelve_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorter attempts: runs of twelve steps restart, too."""
+    monkeypatch.setattr(restarts, "MIN_STEPS", 12)
 
 
 def result_of(out: Path) -> dict[str, Any]:
@@ -108,6 +117,7 @@ def test_a_run_that_always_diverges_says_so(tmp_path: Path, monkeypatch: pytest.
         trained(tmp_path / "out", EASY)
 
 
+@pytest.mark.usefixtures("after_twelve_steps")
 @pytest.mark.parametrize("moment", ["before the old checkpoints are removed", "before the new run begins"])
 def test_a_kill_between_attempts_resumes_in_the_right_one(moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, calls = tmp_path / "out", list[None]()
@@ -122,15 +132,15 @@ def test_a_kill_between_attempts_resumes_in_the_right_one(moment: str, tmp_path:
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(home, name, killed)
-        trained(out, SAME)
+        trained(out, SAME, epochs=12)
     attempts = Attempts.read(out / "run")
     assert len(attempts.scores) == 1 and attempts.learning_rate_factor == 0.25
     assert not CheckpointManager(out / "run").steps()
-    assert trained(out, SAME).restarts == 2 and rate_of(out) == RATE / 16
+    assert trained(out, SAME, epochs=12).restarts == 2 and rate_of(out) == RATE / 16
 
 
 def test_runs_of_versions_without_restarts_have_none(tmp_path: Path) -> None:
-    trained(tmp_path / "out", SAME)
+    trained(tmp_path / "out", SAME, epochs=1)
     (tmp_path / "out" / "run" / "attempts.json").unlink()
     attempts = Attempts.read(tmp_path / "out" / "run")
     assert not attempts.may_restart and attempts.learning_rate_factor == 1
@@ -143,6 +153,7 @@ def test_a_short_run_says_why_it_did_not_restart(tmp_path: Path, caplog: pytest.
     assert "has learned nothing" in caplog.text and "(4 steps are too few to learn from, or to restart)" in caplog.text
 
 
+@pytest.mark.usefixtures("after_twelve_steps")
 def test_if_all_attempts_fail_the_best_of_them_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def loss(self: Classification, examples: Any, outputs: Any) -> float:  # of the networks of an attempt
         return (0.5, 0.7, 0.6)[len(Attempts.read(tmp_path / "out" / "run").scores)]
@@ -151,11 +162,47 @@ def test_if_all_attempts_fail_the_best_of_them_is_kept(tmp_path: Path, monkeypat
     saved = list[int]()
     save = Classification.save
     monkeypatch.setattr(Classification, "save", lambda self, folder: (saved.append(1), save(self, folder))[1])
-    outcome = trained(tmp_path / "out", SAME)
+    outcome = trained(tmp_path / "out", SAME, epochs=12)
     assert outcome.restarts == 2 and len(saved) == 4  # each attempt, and the first again
     assert Attempts.read(tmp_path / "out" / "run").kept_step == outcome.result.best_step
-    again = trained(tmp_path / "out", SAME)
+    again = trained(tmp_path / "out", SAME, epochs=12)
     assert again.scores == outcome.scores and again.result.best_step == outcome.result.best_step
+
+
+def test_if_the_last_attempt_diverges_the_best_before_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    out, attempt = tmp_path / "out", lambda: len(Attempts.read(tmp_path / "out" / "run").scores)
+    losses, steps, finite = [0.7, 0.5, 0.1], list[None](), IntervalMetrics.finite
+    kept = dict[str, torch.Tensor]()
+
+    def loss(self: Classification, examples: Any, outputs: Any) -> float:
+        return losses[attempt()]
+
+    def save(self: Classification, folder: Path) -> None:
+        if attempt() == 1:
+            kept.update({name: value.clone() for name, value in self.state_dict().items()})
+        write(self, folder)
+
+    def diverging(metrics: IntervalMetrics, processes: SingleProcess) -> bool:
+        steps.extend([None] * (attempt() == 2))
+        return finite(metrics, processes) and len(steps) < 4  # after three evaluations, whose networks were saved
+
+    write = Classification.save
+    monkeypatch.setattr(Classification, "dev_loss", loss)
+    monkeypatch.setattr(Classification, "save", save)
+    monkeypatch.setattr(IntervalMetrics, "finite", diverging)
+    outcome = trained(out, SAME)
+    assert "not finite at step 4: the best network of the attempts before is kept" in caplog.text
+    result = result_of(out)
+    assert (outcome.restarts, result["restarts"], result["learned"], result["steps"]) == (2, 2, False, 50)
+    assert "also after 2 restarts with a smaller learning rate; " in result["warning"]
+    found = load(out).state_dict()
+    assert kept and all(torch.equal(found[name], value) for name, value in kept.items())
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = trained(out, SAME)  # it is finished
+    assert again.scores == outcome.scores and again.result.best_step == outcome.result.best_step
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_between_equal_scores_the_loss_decides() -> None:
@@ -167,6 +214,8 @@ def test_between_equal_scores_the_loss_decides() -> None:
     assert 0 < errors[0] < errors[1] < 1e-6
     wrong = [LabelPrediction("a", 1.0, {"a": 1.0, "b": 0.0}) for _ in EASY]
     assert task.selection_error(EASY, wrong, task.score(EASY, wrong)) > 0.5
+    assert all(map(task.is_perfect, errors)) and not any(map(task.cannot_improve, errors))  # the loss may still fall
+    assert task.cannot_improve(0.0) and not task.is_perfect(1 / 10_000)
 
 
 def test_rare_classes_are_a_cause_of_failure() -> None:

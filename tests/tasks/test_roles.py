@@ -18,7 +18,7 @@ from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.predictions import SentenceRoles
-from polyseme.tasks.roles import RoleExample, Roles, arguments, role_scores
+from polyseme.tasks.roles import RoleExample, Roles, arguments
 from polyseme.tasks.roles_config import RolesConfig
 from polyseme.text.labelled.roles import Predicate
 from polyseme.training.optim_config import OptimConfig
@@ -140,13 +140,6 @@ def test_scores_are_over_all_predicates(trained: Roles) -> None:
     assert trained.score_counts(some, answers).tolist() == [[0, 0, 3], [0, 0, 0], [1, 1, 1]]
     assert trained.score(some, answers) == {"f1": 0.4, "precision": 1.0, "recall": 0.25, "perfect": pytest.approx(2 / 3)}
     assert trained.score([], []) == {"f1": 0.0, "precision": 0.0, "recall": 0.0, "perfect": 0.0}
-
-
-def test_scores_by_role() -> None:
-    found = role_scores([GOLD, ["B-A1", "B-V"]], [["B-A1", "I-A1", "B-R-A1", "B-V", "B-C-A1", "B-A2"], ["O", "B-V"]])
-    assert list(found) == ["A1", "AM-TMP", "R-A1", "A2"]
-    counts = {role: (each.correct, each.predicted, each.gold) for role, each in found.items()}
-    assert counts == {"A1": (1, 1, 2), "AM-TMP": (0, 0, 1), "R-A1": (1, 1, 1), "A2": (0, 1, 0)}
 
 
 # ---- data

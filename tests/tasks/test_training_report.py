@@ -1,17 +1,21 @@
 """What `polyseme train` shows before and after training: within 80 columns, whatever the labels are."""
 
 import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from polyseme.api.tasks import TrainedTask
 from polyseme.metrics.classes import Confusion
-from polyseme.tasks.error_analysis import ErrorReport, ExampleError
+from polyseme.tasks.error_analysis import ErrorReport, ExampleError, confusion_text, span_confusion
 from polyseme.tasks.predictions import LayerWeights
 from polyseme.tasks.run_summary import class_list, label_counts
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.conll import TaggedSentence
+from polyseme.training.trainer import TrainOutput
 
 SCORES = {"dev": {"accuracy": 0.9, "macro_f1": 0.8}, "test": {"accuracy": 0.875, "macro_f1": 0.75}}
 BASELINE = {
@@ -54,6 +58,37 @@ def test_scores_stand_beside_the_baselines():
 def test_a_model_below_the_baseline_says_so():
     better = {"name": "n-grams", "test": {"accuracy": 0.925}}
     assert report(baseline=better).verdict() == "test accuracy 87.5: 5.0 points BELOW n-grams"
+
+
+def test_what_helps_where_a_baseline_is_as_good():
+    told = "no better than a baseline: more labelled data helps more than other options"
+    for score, warning, expected in ((0.925, "", told), (0.875, "", told), (0.87, "", ""), (0.925, "nothing was learned", "")):
+        shown = report(baseline={"name": "n-grams", "test": {"accuracy": score}}, warning=warning)
+        assert (told in str(shown).splitlines()) == (told in shown._repr_html_()) == bool(expected)
+    best = TrainingReport("f1", {"dev": {"f1": 1.0}}, {"name": "x", "dev": {"f1": 1.0}})
+    assert best.advice() == ""
+
+
+def test_a_tagger_that_misses_nothing_has_no_row_for_it():
+    pairs = [("LOC", "LOC"), ("PER", "LOC")]
+    for more, has_none in (([], False), ([("none", "PER")], True)):
+        table = span_confusion([*pairs, *more])
+        errors = ErrorReport("f", {"f1": 0.5}, "f1", 2, table, [], [])
+        shown = str(TrainingReport("f1", {"dev": {"f1": 0.5}}, errors=errors))
+        assert ("none" in shown) == ("(none: no span there)" in shown) == ("none" in confusion_text(table)) == has_none
+        assert table.labels == ("LOC", "PER", "none")  # of JSON
+
+
+def test_the_epoch_of_the_best_network():
+    for best, expected in (
+        (9, "180 steps, best: epoch 1 of 20, 26 s"),
+        (180, "180 steps, 26 s"),
+        (3, "best: epoch 0.333 of 20"),
+    ):
+        output = TrainOutput(Path("run"), 180, 1, 12.0, 0.1, best, {}, "budget", epochs=20.0)
+        fitted = SimpleNamespace(result=output, report=None, task=SimpleNamespace(kind="classification"))
+        assert expected in str(TrainedTask(fitted, Path("run"), waited=26.0))
+    assert str(TrainedTask(fitted, Path("run"), waited=1.0)).endswith(" 12 s")  # shown again
 
 
 def test_few_examples_call_for_caution():

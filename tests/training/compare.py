@@ -26,6 +26,7 @@ def values(out: Path) -> dict[str, Any]:
     found = json.loads(newest(out, "json").read_text())["values"]
     found["progress"].pop("seconds")
     found.pop("log_bytes")  # a length in bytes, times included
+    found.pop("evaluation_seconds")
     for rank in found["processes"]:
         rank["interval"].pop("seconds")
     for name in ("checkpoint_every", "checkpoint_seconds"):

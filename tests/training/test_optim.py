@@ -10,7 +10,14 @@ from torch import nn
 
 from polyseme.base.config import ConfigError
 from polyseme.training.base import LrMultiplier
-from polyseme.training.optim import build_optimizer, clip_gradients, scheduled_learning_rate, set_learning_rate
+from polyseme.training.optim import (
+    build_optimizer,
+    clip_gradients,
+    optimizer_tensors,
+    restore_optimizer,
+    scheduled_learning_rate,
+    set_learning_rate,
+)
 from polyseme.training.optim_config import OptimConfig
 
 
@@ -86,6 +93,39 @@ def test_frozen_weights_are_left_out() -> None:
     module.weight.requires_grad_(False)
     (group,) = build_optimizer(OptimConfig(), module).param_groups
     assert (group["names"], group["weight_decay"]) == (["bias"], 0.0)
+
+
+def resumed(config: OptimConfig, *, frozen: tuple[bool, bool]) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """Four steps, resumed after three; whether the bias is frozen before and after."""
+    tensors: dict[str, torch.Tensor] = {}
+    module = net()
+    pairs = gradients(4)
+    for part, is_frozen in zip((pairs[:3], pairs[3:]), frozen, strict=True):
+        module.bias.requires_grad_(not is_frozen)
+        optimizer = build_optimizer(config, module)
+        restore_optimizer(optimizer, tensors)
+        for weight, bias in part:
+            module.weight.grad, module.bias.grad = torch.tensor(weight), None if is_frozen else torch.tensor(bias)
+            optimizer.step()
+        tensors = {name: value.clone() for name, value in optimizer_tensors(optimizer).items()}
+    return module, optimizer
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon", "adagrad", "asgd"])
+def test_other_weights_may_be_frozen_when_a_run_is_resumed(name: str) -> None:
+    config = OptimConfig.from_dict({"optimizer": name, "learning_rate": 0.1, "weight_decay": 0.0, "clip_norm": None})
+    whole, _ = resumed(config, frozen=(False, False))
+    start, gradient = net().bias.detach().numpy(), gradients(4)[3][1]
+    for frozen in ((False, True), (True, False)):
+        module, optimizer = resumed(config, frozen=frozen)
+        assert torch.equal(module.weight, whole.weight)  # goes on as if nothing had happened
+        if frozen == (False, True):
+            assert {path.partition("/")[0] for path in optimizer_tensors(optimizer)} == {"weight"}
+            continue
+        first = {"adagrad": gradient / np.sqrt(1 + gradient**2), "asgd": gradient}.get(name, gradient / (abs(gradient) + 1e-8))
+        np.testing.assert_allclose(module.bias.detach().numpy(), start - 0.1 * first, rtol=1e-6)
+        if name == "asgd":  # the average of one step is that step
+            assert torch.equal(optimizer.state[module.bias]["average"], module.bias)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon", "adagrad"])

@@ -178,7 +178,7 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
         fit(tmp_path, stopping("loss", 20))
     with pytest.raises(PolysemeError) as told:
         fit(tmp_path, optim=OptimConfig(learning_rate=0.02), log_every=5, patience=3)
-    assert "patience: None in the run, 3 now" in str(told.value)
+    assert "patience: not given in the run, 3 now" in str(told.value)
     assert "(learning_rate: 0.01 in the run, 0.02 now" in str(told.value)
     assert "log_every" not in str(told.value)
     trainer = Trainer(toy.config(), toy.RUN)
@@ -235,6 +235,27 @@ def test_more_patience_lets_a_run_go_on(tmp_path: Path) -> None:
         result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
         assert result.ended == ended
     assert result.steps == 40
+
+
+def test_a_run_that_ended_early_by_a_perfect_score_is_finished(tmp_path: Path) -> None:
+    class Perfect(toy.ToyLearner):
+        def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+            return {"perplexity": float(max(20 - self.losses, 0))}
+
+        def cannot_improve(self, score: float) -> bool:
+            return score == 0
+
+    def run(**changes: Any) -> TrainOutput:
+        given = toy.config(**changes)
+        return Trainer(given, toy.RUN).fit(Perfect(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
+
+    first = run(patience=5)
+    assert (first.ended, first.steps, first.best_step) == ("perfect", 20, 20)
+    assert run(patience=5).steps == 20 and run(patience=5).was_finished
+    with pytest.raises(PolysemeError, match="is finished, so changing patience has no effect"):
+        run(patience=9)
+    assert run(steps=60, patience=5).ended == "perfect"  # the budget is larger, and the score still perfect
+    assert log(tmp_path)[-1]["step"] == 30
 
 
 def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:

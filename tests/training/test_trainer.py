@@ -273,21 +273,42 @@ def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: 
     assert result.steps > 100 and 45 < result.seconds <= 60  # 1.1 s a step would be some 20
 
 
-def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Disturbed(Slow):
-        def loss(self, batch: Tensor) -> Loss:
-            self.clock.now += 1.0
-            if self.clock.now > 25:
-                raise RuntimeError("a power cut")
-            return super().loss(batch)
+class PacedClock(Clock):
+    """Each step takes so many seconds."""
 
-    Slow.clock = Clock()
+    pace = 0.0
+
+
+class Paced(Slow):
+    clock: PacedClock
+    limit = math.inf
+
+    def loss(self, batch: Tensor) -> Loss:
+        self.clock.now += self.clock.pace - 0.1
+        if self.clock.now > self.limit:
+            raise RuntimeError("a power cut")
+        return super().loss(batch)
+
+
+@pytest.mark.parametrize(("before", "after", "least", "most"), [(1.1, 0.1, 100, 430), (0.1, 0.3, 150, 300)])
+def test_a_resumed_run_is_timed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: float, after: float, least: int, most: int
+) -> None:
+    """The first sitting ends after 20 seconds of 60, and there is time for 300 steps of a tenth of a second, or for 100."""
+    Slow.clock = clock = PacedClock()
     for module in ("fit_loop", "step_runner"):
-        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+        monkeypatch.setattr(f"polyseme.training.{module}.time", clock)
+    first = Paced()
+    clock.pace, first.limit = before, 20.0
     with pytest.raises(RuntimeError, match="power cut"):
-        fit(tmp_path, Disturbed(), minutes=1)
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
-    assert fit(tmp_path, Slow(), minutes=1).steps == budget["total"] < 60  # though now a step takes a tenth of a second
+        fit(tmp_path, first, minutes=1, eval_every=None)
+    kept = json.loads(newest(tmp_path, "json").read_text())["values"]
+    planned = kept["budget"]["total"]
+    assert planned < 40 if before > after else planned > 300
+    clock.pace = after
+    result = fit(tmp_path, Paced(), minutes=1, eval_every=None)
+    assert least < result.steps < most and result.seconds <= 60
+    assert round(kept["evaluation_seconds"], 6) in (0.5, 1.0)  # without or with a better model to save
 
 
 def test_a_plan_made_again() -> None:
@@ -414,6 +435,35 @@ def test_one_line_an_evaluation_without_a_terminal(tmp_path: Path, caplog: pytes
     assert len(caplog.messages) == len(evaluations) > 1
     for line in caplog.messages:
         assert line.startswith("epoch ") and ", loss " in line and ", dev perplexity " in line and len(line) <= 80
+
+
+def test_a_line_shows_the_mean_loss_since_the_line_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Against the losses that the learner saw; the log has intervals of 4 steps, and evaluations come after 10."""
+    caplog.set_level("INFO", logger="polyseme.progress")
+    seen: list[float] = []
+
+    class Watched(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch)
+            seen.append(loss.total.item())
+            return loss
+
+    torch.manual_seed(3)
+    fit(tmp_path, Watched(), steps=30)
+    means = [sum(seen[end - 10 : end]) / 10 for end in (10, 20, 30)]
+    assert [line.partition("loss ")[2][:6] for line in caplog.messages] == [f"{mean:.4f}" for mean in means]
+
+
+def test_a_perfect_score_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="polyseme.progress")
+
+    class Perfect(Worsening):
+        def is_perfect(self, score: float) -> bool:
+            return score <= 10
+
+    fit(tmp_path, Perfect(), steps=50)
+    told = "perfect dev perplexity: of such networks, the one with the least dev loss is kept"
+    assert [line == told for line in caplog.messages] == [False, True, *[False] * 4]
 
 
 def test_the_time_that_is_left() -> None:

@@ -61,11 +61,11 @@ class NeighboursConfig(SearchedTextConfig):
 
     count: int = setting(5, "Number of results.", min=1, flags=("-n",))
     same_word: bool = setting(False, "Search only other occurrences of the same word: shows its senses.")
-    other_words: bool = setting(False, "Search only other words.")
+    other_words: bool = setting(False, "Search only uses of other words.")
     window: int | None = setting(
         None,
-        "Words on each side that count, together, as much as the word itself: they tell its sense. So do its substitutes, for "
-        "other uses of the same word. 0: its own vector alone.",
+        "Context window: this many words on each side are compared too, with the same weight as the word, to tell its sense. "
+        "Uses of the same word are also compared by their substitutes. 0: compare only the vectors of the words.",
         min=0,
         metavar="N",
         default_text=f"{WINDOW}; 0 for other words",
@@ -95,7 +95,7 @@ class SensesConfig(SearchedTextConfig):
         None, "Senses per word.", min=1, default_text="2 to 8, as many as are clear, or 1 if none are", metavar="N"
     )
     min_uses: int = setting(10, "Uses that a word needs to be included, if no words are given.", min=1)
-    max_uses: int = setting(1000, "Uses of a word that are compared: the first in the text.", min=1)
+    max_uses: int = setting(1000, "Maximum number of uses to compare for each word, from the beginning of the text.", min=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from polyseme.analysis.search import normalised
+from polyseme.nn.matmul import array_matmul
 from polyseme.nn.threads import intra_op_threads
 
 MAX_CLUSTERS = 8
@@ -133,18 +134,13 @@ def _k_means(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArr
         groups = now
         members = (now == np.arange(len(centres))[:, None]).astype(np.float64)  # (centres, points)
         sizes = members.sum(1, keepdims=True)
-        centres = np.where(sizes > 0, _product(members, points) / np.maximum(sizes, 1), centres)
+        centres = np.where(sizes > 0, array_matmul(members, points) / np.maximum(sizes, 1), centres)
     return groups
-
-
-def _product(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix product, by PyTorch: the threads of its BLAS can be limited, those of NumPy's cannot."""
-    return (torch.from_numpy(one) @ torch.from_numpy(two)).numpy()
 
 
 def _squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
     """(points, centres)."""
-    squares = np.square(points).sum(1)[:, None] + np.square(centres).sum(1) - 2 * _product(points, centres.T)
+    squares = np.square(points).sum(1)[:, None] + np.square(centres).sum(1) - 2 * array_matmul(points, centres.T)
     return np.clip(squares, 0.0, None)
 
 
@@ -157,7 +153,7 @@ def silhouette(distances: NDArray[np.float64], groups: NDArray[np.int64]) -> flo
     if len(names) < 2:
         return 0.0
     members = np.stack([groups == name for name in names])  # (groups, points)
-    sums, sizes = _product(distances, members.T.astype(np.float64)), members.sum(1)
+    sums, sizes = array_matmul(distances, members.T.astype(np.float64)), members.sum(1)
     own = members.T
     inside = sums[own] / np.maximum(sizes[own.argmax(1)] - 1, 1)
     outside = np.where(own, np.inf, sums / sizes).min(1)

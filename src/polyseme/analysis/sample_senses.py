@@ -7,6 +7,7 @@ of a word and can only guess.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.samples import Sample, position_of
 from polyseme.analysis.search import normalised
 from polyseme.analysis.span_vectors import WITH_WINDOW, span_vectors
-from polyseme.analysis.substitute_vectors import substitute_vectors
+from polyseme.analysis.substitute_vectors import SubstituteVectors, substitute_vectors
 from polyseme.analysis.surroundings import with_surroundings
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
@@ -37,13 +38,15 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
     if not found:
         raise PolysemeError("the model splits none of the sample words as one word, so it has no vectors for them")
     sentences = [encoder.words(sample.sentence) for sample, _ in found]
-    spans = [[range(position, position + 1)] for _, position in found]
-    stack = span_vectors(encoder, sentences, spans, around=True)
+    places = [_with_both_sides(position, len(words)) for words, (_, position) in zip(sentences, found, strict=True)]
+    spans = [[range(place, place + 1) for place in each] for each in places]
+    vectors = span_vectors(encoder, sentences, spans, around=True)
+    columns = [0, *itertools.accumulate(map(len, spans))]
+    stack = vectors[:, columns[:-1]]
     views = {f"layer {number}": layer for number, layer in enumerate(stack[:-1])}
     views[WITH_WINDOW.format(encoder.layers - 1)] = with_window = with_surroundings(stack[-2], stack[-1])
     if (substitutes := substitute_vectors(encoder)) is not None:
-        tops = encoder.embed(sentences, layers="top")
-        states = np.stack([substitutes.at(top, position) for top, (_, position) in zip(tops, found, strict=True)])
+        states = _states_around(places, vectors[-2], substitutes)
         views[WITH_SUBSTITUTES.format(encoder.layers - 1)] = np.concatenate([with_window, substitutes(states)], axis=1)
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, (sample, _) in enumerate(found):
@@ -73,6 +76,22 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
         },
         note="no row is clearly above a guess: this model does not tell senses apart" if is_guess else "",
     )
+
+
+def _with_both_sides(position: int, words: int) -> list[int]:
+    """Return the place of a word, and those of the words beside it, from which its substitutes are guessed."""
+    return [place for place in (position, position - 1, position + 1) if 0 <= place < words]
+
+
+def _states_around(
+    places: Sequence[Sequence[int]], top: NDArray[np.floating], substitutes: SubstituteVectors
+) -> NDArray[np.float32]:
+    """Return the states around the first of each list of places; `top`: the vectors of all places of all lists."""
+    rows, states = iter(top), []
+    for each in places:
+        vectors = {place: next(rows) for place in each}
+        states.append(substitutes.states(vectors.get(each[0] - 1), vectors.get(each[0] + 1)))
+    return np.stack(states)
 
 
 def _shares(vectors: NDArray[np.floating], senses: NDArray[np.str_]) -> tuple[float, float]:

@@ -6,6 +6,7 @@ The senses of a word are numbered by falling frequency; the words that stand aro
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from polyseme.analysis.config import SensesConfig
 from polyseme.analysis.index import DEFAULT_LAYER, check_comparable, layer_slice
 from polyseme.analysis.neighbours import Text, searched_sentences
-from polyseme.analysis.plane import clusters, common_words, labels
+from polyseme.analysis.plane import MAX_CLUSTERS, clusters, common_words, labels
 from polyseme.base.display import columns, html_table
 from polyseme.base.display import count as counted
 from polyseme.base.errors import PolysemeError, UsageError, arg
@@ -27,6 +28,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 from polyseme.formats.word_vectors import form_of, write_vectors
+from polyseme.text.filtering.language import ENGLISH_FUNCTION_WORDS
 from polyseme.text.word_vectors import WordVectors
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,8 @@ _SENTENCES = 256  # whose vectors are in memory at a time
 _SHOWN = 40  # rows on a screen
 _FEW, _NAMED = 2, 5  # uses of a group that says little; words and groups that a message names
 _MANY = 50  # uses of a word, from which on its groups are not called chance
+_AROUND = 4  # words before and after an example
+_MOST_FREQUENT = 50  # words of a vocabulary that stand in any sentence; it begins with the most frequent
 _SAMPLED = 20_000  # sentences that say which words are common
 
 
@@ -48,6 +52,13 @@ class Sense:
     """Words that stand around its uses."""
     vector: NDArray[np.float32]
     """(dim,): the mean of the vectors of its uses."""
+    example: str = ""
+    """The use that is nearest to the vector, with some words around it."""
+
+    @property
+    def shown(self) -> str:
+        """What it means: its label, or where its uses have no words in common, one of them."""
+        return " ".join(self.label) or self.example
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,8 @@ class SenseVectors:
     senses: list[Sense]
     layer: str
     out: Path | None = None
+    crowded: tuple[str, ...] = ()
+    """Words with the largest number of groups that is tried."""
 
     def word_vectors(self) -> WordVectors:
         """The vectors by name, as a table of word vectors."""
@@ -73,11 +86,11 @@ class SenseVectors:
         return WordVectors(names, np.stack([each.vector for each in self.senses]), len(names))
 
     def to_json(self) -> dict[str, Any]:
-        rows = [{"name": each.name, "uses": each.uses, "label": each.label} for each in self.senses]
+        rows = [{"name": each.name, "uses": each.uses, "label": each.label, "example": each.example} for each in self.senses]
         return {"senses": rows, "layer": self.layer, "out": None if self.out is None else str(self.out)}
 
     def __str__(self) -> str:
-        rows = [(each.name, counted(each.uses, "use"), " ".join(each.label)) for each in self.senses[:_SHOWN]]
+        rows = [(each.name, counted(each.uses, "use"), each.shown) for each in self.senses[:_SHOWN]]
         more = [f"  ... and {len(self.senses) - _SHOWN} more"] if len(self.senses) > _SHOWN else []
         few = [each.name for each in self.senses if each.uses <= _FEW]
         names = ", ".join([*few[:_NAMED], *(["..."] if len(few) > _NAMED else [])])
@@ -86,6 +99,9 @@ class SenseVectors:
             more.append(f"fewer than {_MANY} uses ({listed}) tell little of senses: groups may be chance; give more text")
         elif few:
             more.append(f"groups of {_FEW} uses or fewer ({names}) may be chance: give more text, or fewer {arg('groups')}")
+        if self.crowded:
+            named = ", ".join([*self.crowded[:_NAMED], *(["..."] if len(self.crowded) > _NAMED else [])])
+            more.append(f"{MAX_CLUSTERS} groups are the most that are tried ({named}): {arg('groups')} N makes N")
         written = [] if self.out is None else [f"{self.out}: {counted(len(self.senses), 'vector')} ({self.layer})"]
         return "\n".join([columns([("sense", "uses", "around it"), *rows], right=[1]), *more, *written])
 
@@ -97,9 +113,7 @@ class SenseVectors:
         return [f"{word}: {sum(each)}" for word, each in uses.items() if len(each) > 1 and sum(each) < _MANY]
 
     def _repr_html_(self) -> str:
-        return html_table(
-            ["sense", "uses", "around it"], [[each.name, each.uses, " ".join(each.label)] for each in self.senses]
-        )
+        return html_table(["sense", "uses", "around it"], [[each.name, each.uses, each.shown] for each in self.senses])
 
 
 def sense_vectors(
@@ -132,15 +146,17 @@ def sense_vectors(
         raise PolysemeError(f"{what}{_inside_others(texts, absent)}: give words that it has")
     if words is not None and absent:
         log.warning("the text does not have %s%s", ", ".join(absent[:8]), _inside_others(texts, absent))
-    common = common_words(texts[:: max(len(texts) // _SAMPLED, 1)])
-    senses: list[Sense] = []
+    common = common_words(texts[:: max(len(texts) // _SAMPLED, 1)]) | _function_words(encoder)
+    senses, crowded = list[Sense](), list[str]()
     with progress("grouping", len(uses), "words") as advance:
         for name, found in uses.items():
-            senses += _senses(name, found, common, config.groups)
+            of_word = list(_senses(name, found, common, config.groups))
+            crowded += [name] if config.groups is None and len(of_word) == MAX_CLUSTERS else []
+            senses += of_word
             advance(1)
     first, last = layers.start, layers.stop - 1
     layer = f"layer {last}" if first == last else f"mean of layers {first} to {last}"
-    result = SenseVectors(senses, layer, None if out is None else Path(out))
+    result = SenseVectors(senses, layer, None if out is None else Path(out), tuple(crowded))
     if out is not None:
         write_vectors(result.word_vectors(), out, **form)
     return result
@@ -200,4 +216,20 @@ def _senses(name: str, uses: list[_Use], common: set[str], groups: int | None) -
     around = labels([use.text for use in uses], [use.position for use in uses], found, common=common)
     for number, label in enumerate(around):
         members = found == number
-        yield Sense(f"{name}#{number + 1}", int(members.sum()), label, vectors[members].mean(0))
+        mean = vectors[members].mean(0)
+        nearest = uses[int(np.where(members, np.square(vectors - mean).sum(1), np.inf).argmin())]
+        yield Sense(f"{name}#{number + 1}", int(members.sum()), label, mean, _example(nearest))
+
+
+def _example(use: _Use) -> str:
+    """A use with the words next to it."""
+    begin, end = max(use.position - _AROUND, 0), use.position + _AROUND + 1
+    before, after = ["..."] if begin else [], ["..."] if end < len(use.text) else []
+    return " ".join([*before, *use.text[begin:end], *after])
+
+
+def _function_words(encoder: Encoder) -> set[str]:
+    """Words that label nothing: the most frequent of a vocabulary, and those of English."""
+    vocabulary = encoder.vocabulary or ()
+    words = (word.casefold() for word in vocabulary if word.isalpha())
+    return {*itertools.islice(words, _MOST_FREQUENT), *ENGLISH_FUNCTION_WORDS}

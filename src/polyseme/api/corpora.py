@@ -32,13 +32,12 @@ Sources = Annotated[
 ]
 ModelSize = Annotated[
     Literal["tiny", "small", "medium", "original"] | None,
-    Setting(
-        help="Try to train an ELMo of this size for some seconds, and say what the whole text would take.", group="Forecast"
-    ),
+    Setting(help="Train an ELMo of this size for a few seconds, and estimate the time for the whole text.", group="Forecast"),
 ]
 Epochs = Annotated[float | None, Setting(help="Passes over the text.", min=0, default_text="10", group="Forecast")]
 Minutes = Annotated[
-    float | None, Setting(help="Training time, in place of epochs: says how far it gets.", above=0, group="Forecast")
+    float | None,
+    Setting(help="Training time instead of epochs: estimate how many epochs it allows.", above=0, group="Forecast"),
 ]
 ForecastDevice = Annotated[
     str | None, Setting(help="cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Forecast")
@@ -62,7 +61,9 @@ CleanedOut = Annotated[
 Threshold = Annotated[
     float,
     Setting(
-        help="Drop documents whose similarity to an earlier one (Jaccard, of runs of three words) is as high.", above=0, max=1
+        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words.",
+        above=0,
+        max=1,
     ),
 ]
 MinCount = Annotated[int | None, Setting(help="Keep words that occur at least this often.", min=1)]
@@ -257,7 +258,8 @@ def filter_corpus(source: Documents, *, out: CleanedOut, filters: FilterConfig, 
 def dedupe_corpus(source: Documents, *, out: CleanedOut, threshold: Threshold = 0.4, config: CleaningConfig) -> CleanedCorpus:
     """Drop documents that are nearly equal to an earlier one (MinHash), and say which.
 
-    A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed. OUT
+    A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed;
+    texts that follow a pattern may be as similar, and threshold 1 keeps them. OUT
     gets one part per shard, and beside it `_dropped-*.jsonl`: file and line of each document that was dropped, and of the
     earlier one that it is similar to. With many processes or a Ray cluster; the same command resumes.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,11 +22,13 @@ from polyseme.api.arguments import (
     Word,
     Workers,
 )
-from polyseme.api.models import loaded
+from polyseme.api.models import ModelRequest, loaded
 from polyseme.api.texts import model_for, model_for_text
 from polyseme.base.config import Setting
+from polyseme.base.errors import PolysemeError, arg
 
 if TYPE_CHECKING:
+    from polyseme.encoders.base import Encoder
     from polyseme.encoders.results import MaskFillings, Substitutes
     from polyseme.encoders.scoring import ScoredText, TotalScore
     from polyseme.metrics.perplexity import Perplexity
@@ -35,9 +38,16 @@ Sources = Annotated[
     Setting(help="Files, folders or quoted globs of text, plain or compressed; - is standard input.", metavar="SOURCE"),
 ]
 MaskedModel = Annotated[
-    AnyModel, Setting(help="A BERT or similar: a folder or a Hugging Face Hub id.", metavar="MODEL", flags=("-m",))
+    AnyModel | None,
+    Setting(
+        help="A BERT or similar: a folder or a Hugging Face Hub id.",
+        default_text="en-bert, or zh-bert for Chinese, of the distribution polyseme-models",
+        metavar="MODEL",
+        flags=("-m",),
+    ),
 ]
 MaskedText = Annotated[str, Setting(help="A text in quotes, with [MASK] where a word is hidden.", metavar="TEXT")]
+_log = logging.getLogger(__name__)
 EachWord = Annotated[bool, Setting(help="Show every word, not only the sentence.")]
 Explain = Annotated[bool, Setting(help="Show the chain rule step by step: each word's probability, and the product so far.")]
 Carry = Annotated[bool, Setting(help="Carry the state over from the sentence before, as ULMFiT's perplexities are published.")]
@@ -126,7 +136,7 @@ def substitutes(
 def fill(
     text: MaskedText,
     *,
-    model: MaskedModel,
+    model: MaskedModel = None,
     count: Count = 10,
 ) -> MaskFillings:
     """Fill in the hidden words of a text with a BERT or similar model.
@@ -134,4 +144,19 @@ def fill(
     Each [MASK] stands for one subword of the model's vocabulary: a word, or with ## before it the end of one. Several are
     filled independently. For ELMo, use `substitutes`.
     """
-    return loaded(model).fill(text, count=count)
+    return _masked_model(text, model).fill(text, count=count)
+
+
+def _masked_model(text: str, model: AnyModel | ModelRequest | None) -> Encoder:
+    """The model that the user named, or the BERT of polyseme-models for the language of the text."""
+    from polyseme.text.script import ScriptProfile
+
+    if model is not None and not (isinstance(model, ModelRequest) and not model.given):
+        return loaded(model)
+    name = "zh-bert" if ScriptProfile.of(text.replace("[MASK]", "")).is_chinese else "en-bert"
+    try:
+        encoder = loaded(ModelRequest(name, model.options if isinstance(model, ModelRequest) else {}))
+    except PolysemeError as error:
+        raise PolysemeError(f"{error}; or name a BERT of your own: {arg('model', 'my-bert')}") from error
+    _log.warning("this uses %s", arg("model", name))
+    return encoder

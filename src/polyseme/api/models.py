@@ -20,7 +20,9 @@ from polyseme.api.arguments import (
 )
 from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
+from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.progress import note_if_slow
 
 if TYPE_CHECKING:
     from polyseme.api.arguments import AnyModel
@@ -83,11 +85,15 @@ def load(
     >>> import polyseme                                       # doctest: +SKIP
     >>> polyseme.load().embed(["The bank of the river ."])    # doctest: +SKIP
     """
-    from polyseme.formats.load import load as read
-
+    if not isinstance(model, str | Path):
+        what = "the name of a model, or the path of its folder or file"
+        raise UsageError(f"the model is {short(repr(model))}; expected {what}")
     files: dict[str, Any] = {"options": options, "vocabulary": vocabulary, "token_embeddings": token_embeddings}
     more: dict[str, Any] = {"splitter": splitter, "subword_pooling": subword_pooling, "device": device, "precision": precision}
-    return read(str(model), **files, **more)
+    with note_if_slow(f"loading {model} ..."):
+        from polyseme.formats.load import load as read
+
+        return read(str(model), **files, **more)
 
 
 @dataclass(frozen=True)

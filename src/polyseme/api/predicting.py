@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 4096
 """Lines in memory; among them, texts of similar length go into one batch."""
 _HEAD = 100  # lines that show a table
-_SPAN_TAG = re.compile(r"[BIESML]-\w+")
+_MOST = 0.9  # of the lines are tagged words, where a file is labelled
+_SPAN_TAG = re.compile(r"[BIESML]-\S+")
 _log = logging.getLogger(__name__)
 _HOW = "by name or number from 0; INPUT is then read as a table (CSV, TSV, JSON lines)."
 TextColumn = Annotated[
@@ -78,7 +79,7 @@ def predict(
     >>> import polyseme                                                  # doctest: +SKIP
     >>> list(polyseme.predict("my-tagger", ["Ann lives in Paris ."]))    # doctest: +SKIP
     """
-    trained = loaded_task(task, device)
+    trained = loaded_task(task, device).sharing_weights()  # the options are for this call alone
     trained.set_decoding(decoding)
     lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
     if isinstance(lines, list | tuple | TextLines) and not isinstance(lines, TableLines):
@@ -163,16 +164,17 @@ def _refuse_tables(lines: list[Any], name: str) -> None:
 def _warn_if_labelled(task: Task, lines: list[Any], name: str) -> None:
     """Warn if lines look like labelled data, and the task takes each as a text."""
     from polyseme.tasks.base import Task
+    from polyseme.text.labelled.tagged_lines import tagged_line
 
     texts = (line for line in lines if isinstance(line, str))
     full = [line for line in texts if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
     if type(task).lines_from_arguments is not Task.lines_from_arguments or not full:
         return
-    what = ""
+    what, tagged = "", [line for line in full if task.kind == "tagging" and _ends_with(line, task.labels)]
     if all("\t" in line for line in full):
         what = "every line has a tab, as in labelled data, and is read as one text"
-    elif task.kind == "tagging" and all(_ends_with(line, task.labels) for line in full):
-        what = "every line is words and a tag, as in labelled data, and is read as one text"
+    elif len(tagged) >= _MOST * len(full) or tagged_line(full):
+        what = "the lines are words and a tag, as in labelled data, and each is read as one text"
     if what:
         _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from polyseme.base.config import Config
 from polyseme.base.errors import UsageError
+from polyseme.base.imports import import_object
 from polyseme.base.options import build
 
 R = TypeVar("R")
@@ -23,7 +23,7 @@ def with_settings(**homes: str) -> Callable[[Callable[..., R]], Callable[..., R]
     """
 
     def defaults() -> dict[str, Config]:
-        return {name: imported(home)() for name, home in homes.items()}
+        return {name: import_object(home)() for name, home in homes.items()}
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         signature = inspect.signature(function)
@@ -50,12 +50,6 @@ def with_settings(**homes: str) -> Callable[[Callable[..., R]], Callable[..., R]
         return called
 
     return decorate
-
-
-def imported(home: str) -> Any:
-    """The object at `module:name`."""
-    module, _, name = home.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def configs_of(function: Callable[..., Any]) -> Mapping[str, Config]:

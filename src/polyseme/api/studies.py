@@ -56,10 +56,10 @@ def compare(tasks: DataSets, *, out: OutStudy, **settings: Any) -> ComparisonRes
     >>> import polyseme                                                                             # doctest: +SKIP
     >>> polyseme.compare("tagging:train.conll:dev.conll", encoders=["none", "en"], out="study")     # doctest: +SKIP
     """
+    check_out_folder(out)
+    config = build(compare_configs(), {"tasks": tasks, **settings}, "compare")["config"]  # before PyTorch is imported
     from polyseme.studies.compare import run_comparison
 
-    check_out_folder(out)
-    config = build(compare_configs(), {"tasks": tasks, **settings}, "compare")["config"]
     return run_comparison(config, out, notify=_log.warning)  # type: ignore[arg-type]
 
 

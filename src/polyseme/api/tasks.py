@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import os
+import shlex
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -13,11 +16,13 @@ from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath
 from polyseme.api.table_files import TableFolder, folder_for_tables
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table, short
-from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
+from polyseme.base.progress import note_if_slow
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
 from polyseme.text.labelled.dataset_files import is_dataset
+from polyseme.training.run_status import number_of_epochs
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -116,6 +121,8 @@ class TrainedTask:
 
     fit: FitResult
     out: Path
+    waited: float = 0.0
+    """Seconds of this call, in which the frozen layers are computed and the scores, too."""
 
     @property
     def task(self) -> Task:
@@ -151,9 +158,22 @@ class TrainedTask:
     def __str__(self) -> str:
         result, report = self.fit.result, self.fit.report
         stopped = ", stopped" if result.ended is None else ""
-        kept = f", best after {result.best_step:,}" if result.best_step not in (None, result.steps) else ""
-        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}{kept}, {result.seconds:,.0f} s{stopped}"
-        return head if report is None else f"{head}\n{report}"
+        seconds = max(self.waited, result.seconds)  # a resumed run was trained in earlier calls, too
+        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}{self._best()}, {seconds:,.0f} s{stopped}"
+        if report is None:
+            return head
+        use = f"predict with it: polyseme predict {shlex.quote(str(self.out))} --input FILE"
+        return f"{head}\n{report}\n\n{use}"
+
+    def _best(self) -> str:
+        """Return which epoch the network is of, unless it is the last; of less than an epoch, the step."""
+        result = self.fit.result
+        if result.best_step in (None, result.steps):
+            return ""
+        if not result.epochs:
+            return f", best after {result.best_step:,}"
+        best = result.epochs * (result.best_step or 0) / result.steps
+        return f", best: epoch {number_of_epochs(best)} of {number_of_epochs(result.epochs)}"
 
     def _repr_html_(self) -> str:
         return html_table([str(self)], []) if self.fit.report is None else self.fit.report._repr_html_()
@@ -214,6 +234,7 @@ def run_training(
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # large pages; on a CPU small ones cost a fifth of a step
     from polyseme.studies.train import DataFiles, TaskJob
 
+    begun = time.monotonic()
     if any(map(is_dataset, (data, dev, test))):
         names, given = {"data": data, "dev": dev, "test": test}, {"out": out, "folds": folds, "encoder": encoder, "plot": plot}
         given |= {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
@@ -234,7 +255,8 @@ def run_training(
             raise UsageError(f"{arg('plot')} draws one run: leave it out with {arg('folds')}")
 
         return cross_validate(job, folds, run.run(), accept_changes=run.accept_changes, notify=_log.warning)
-    trained = TrainedTask(job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning), Path(out))
+    fitted = job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning)
+    trained = TrainedTask(fitted, Path(out), time.monotonic() - begun)
     trained.task.report = trained.fit.report
     if plot is not None:
         trained.plot(plot)
@@ -292,20 +314,29 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
     >>> import polyseme                                              # doctest: +SKIP
     >>> polyseme.load_task("my-tagger").predict(["Ann is here ."])   # doctest: +SKIP
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
+    with note_if_slow(f"loading {path} ..."):
+        return _loaded_task(path, device)
+
+
+def _loaded_task(path: str | Path, device: str | None) -> Task:
     from polyseme.base.run import Run
     from polyseme.tasks import folder
     from polyseme.tasks.ensemble import combine_tasks
     from polyseme.tasks.finished_run import is_unfinished
+    from polyseme.tasks.task_info import stored_report
 
-    if not isinstance(path, str | Path):
-        raise UsageError(f"the task is {short(repr(path))}; expected its folder, which `polyseme train` writes")
     chosen = Run.from_environment(device=device or "cpu").device
     names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
     folders = [Path(name).expanduser() for name in names]
     tasks = [folder.load(each, device=chosen) for each in folders]
-    for each in folders:
+    for task, each in zip(tasks, folders, strict=True):
         if is_unfinished(each):
             _log.warning("%s: its training is not finished; this is the best network so far", each)
+        else:
+            with contextlib.suppress(PolysemeError, KeyError):  # scores are not needed to predict
+                task.report = stored_report(each)
     return tasks[0] if len(tasks) == 1 else combine_tasks(tasks)
 
 
@@ -330,10 +361,12 @@ def evaluate(
     >>> import polyseme                                            # doctest: +SKIP
     >>> polyseme.evaluate("my-tagger", "test.conll")               # doctest: +SKIP
     """
+    from polyseme.tasks.error_analysis import unknown_labels_message
     from polyseme.tasks.leakage import leak_message, read_text_hashes
 
     if unknown := [name for name in settings if name not in evaluation_options()]:
-        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
+        arguments = [*evaluation_options(), "errors", "device"]
+        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], arguments)}")
     if not is_dataset(data):
         check_data(data=data)
     trained = loaded_task(task, device)
@@ -341,14 +374,15 @@ def evaluate(
         with folder_for_tables() as folder:
             given = folder.files(trained.kind, {"data": data}, settings)
             return folder.named_report(evaluate(trained, errors=errors, **given))
+    trained = trained.sharing_weights()  # the options are for this call alone
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     known = read_text_hashes(Path(task).expanduser()) if isinstance(task, str | Path) else None
     report = trained.error_report(data, errors=errors, known=known)
     if report.leaked:
         _log.warning("%s: %s", data, leak_message(report.leaked, report.examples))
-    for unknown_label in report.unknown_labels:
-        _log.warning("%s, which the task has not learned; it counts as wrong", unknown_label)
+    if report.unknown_labels:
+        _log.warning("%s", unknown_labels_message(report.unknown_labels, data))
     return report
 
 

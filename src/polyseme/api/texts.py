@@ -85,14 +85,19 @@ def peek(texts: Iterable[Any]) -> tuple[list[str], Iterable[Any]]:
 
 
 def model_for(
-    texts: Iterable[Any], model: AnyModel | ModelRequest | None, *, split_on_spaces: bool | None = None
+    texts: Iterable[Any],
+    model: AnyModel | ModelRequest | None,
+    *,
+    split_on_spaces: bool | None = None,
+    looked_up: bool = False,
 ) -> tuple[Encoder, Iterable[Any]]:
     """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
 
-    English for Chinese is refused. `split_on_spaces`: None where the user cannot choose it.
+    English for Chinese is refused. `split_on_spaces`: None where the user cannot choose it. `looked_up`: the texts are single
+    words, which nothing splits.
     """
     first, texts = peek(texts)
-    return _model_for("\n".join(first), model, split_on_spaces), texts
+    return _model_for("\n".join(first), model, split_on_spaces, looked_up), texts
 
 
 def model_for_text(text: Source | Iterable[Any], model: AnyModel | ModelRequest | None) -> tuple[Encoder, Any]:
@@ -114,7 +119,9 @@ def model_for_words(sentences: Iterable[Sequence[str]], model: AnyModel | ModelR
     return loaded(_chosen(ScriptProfile.of("\n".join(lines)), model))
 
 
-def _model_for(sample: str, model: AnyModel | ModelRequest | None, split_on_spaces: bool | None = None) -> Encoder:
+def _model_for(
+    sample: str, model: AnyModel | ModelRequest | None, split_on_spaces: bool | None = None, looked_up: bool = False
+) -> Encoder:
     """The model for a text that begins so."""
     from polyseme.encoders.script_check import refusal, warnings
     from polyseme.text.script import ScriptProfile
@@ -123,7 +130,7 @@ def _model_for(sample: str, model: AnyModel | ModelRequest | None, split_on_spac
     encoder = loaded(_chosen(profile, model), split_on_spaces=bool(split_on_spaces))
     if refused := refusal(encoder, profile, split_on_spaces=bool(split_on_spaces)):
         raise UsageError(refused)
-    for warning in warnings(encoder, profile, sample, split_on_spaces=split_on_spaces):
+    for warning in warnings(encoder, profile, sample, split_on_spaces=split_on_spaces, looked_up=looked_up):
         _log.warning("%s", warning)
     return encoder
 
@@ -137,7 +144,7 @@ def _chosen(profile: ScriptProfile, model: AnyModel | ModelRequest | None) -> An
 
 
 class _Peeked:
-    """Texts of which the first were read."""
+    """Texts whose first lines were already read: the first iteration begins with those, a later one reads the texts anew."""
 
     def __init__(self, texts: Iterable[Any], first: list[Any], rest: Iterator[Any]) -> None:
         self._texts, self._start = texts, itertools.chain(first, rest)

@@ -35,7 +35,7 @@ def similar(word: WordArgument, *, count: Count = 10, model: ModelForText = None
     """
     from polyseme.analysis.words import WordSpace
 
-    space = WordSpace(model_for([word], model)[0])
+    space = WordSpace(model_for([word], model, looked_up=True)[0])
     found = space.similar(word, count)
     _warn_of_spelled(space, [word])
     return found
@@ -56,7 +56,7 @@ def analogy(
     """
     from polyseme.analysis.words import WordSpace
 
-    space = WordSpace(model_for([first, second, third], model)[0])
+    space = WordSpace(model_for([first, second, third], model, looked_up=True)[0])
     found = space.analogy(first, second, third, count)
     _warn_of_spelled(space, [first, second, third])
     return found
@@ -82,8 +82,8 @@ SearchedText = Annotated[
 IndexFolder = Annotated[
     FilePath | None,
     Setting(
-        help="Folder to keep the vectors of the text in, for the next question; or a dataset of `embed`, which is searched "
-        "approximately (extra faiss).",
+        help="Folder that caches the vectors of the text for later searches; or a dataset of `embed`, for approximate search "
+        "(extra faiss).",
         metavar="FOLDER",
         group="Text",
     ),

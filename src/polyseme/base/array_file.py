@@ -10,11 +10,19 @@ import errno
 import os
 import threading
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
+
+from polyseme.base.files import atomic
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write a whole array atomically."""
+    with atomic(path) as part, part.open("wb") as file:
+        np.save(file, array)
 
 
 class ArrayFile:

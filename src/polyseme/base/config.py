@@ -183,6 +183,12 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
     return ()
 
 
+def is_optional_number(hint: Any) -> bool:
+    """Whether a type is a number or None: on the command line None is `none`."""
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return union and set(typing.get_args(hint)) in ({int, type(None)}, {float, type(None)})
+
+
 def _declared_problems(config: Config) -> Iterator[str]:
     hints = hints_of(type(config))
     for field in dataclasses.fields(config):
@@ -246,7 +252,7 @@ def convert(hint: Any, value: Any, where: str, problems: list[str], format: int 
     """A JSON value as a type; what does not fit is added to `problems`, with `where` it stands."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return _convert_union(arguments, value, where, problems, format)
+        return _convert_union(hint, value, where, problems, format)
     if origin is typing.Literal:
         if value not in arguments:
             problems.append(f"{where} is {value!r}; allowed: {', '.join(map(str, arguments))}")
@@ -265,8 +271,9 @@ def convert(hint: Any, value: Any, where: str, problems: list[str], format: int 
 _TYPES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
-def _convert_union(arguments: tuple[Any, ...], value: Any, where: str, problems: list[str], format: int) -> Any:
+def _convert_union(hint: Any, value: Any, where: str, problems: list[str], format: int) -> Any:
     """The first of several types that a value fits; where it fits none, the problems of the first."""
+    arguments = typing.get_args(hint)
     if value is None and type(None) in arguments:
         return None
     first: list[str] | None = None
@@ -276,7 +283,7 @@ def _convert_union(arguments: tuple[Any, ...], value: Any, where: str, problems:
         if not found:
             return result
         first = found if first is None else first
-    problems += first or []
+    problems += [f"{each} or none" if is_optional_number(hint) else each for each in first or []]
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -130,6 +131,15 @@ def two_digits(number: float) -> str:
     ('0.012', '2.5', '150', '23,456')
     """
     return f"{number:,.0f}" if abs(number) >= 99.5 else f"{number:.2g}"
+
+
+def format_score(score: float | None) -> str:
+    """Format a score for a table; one that is missing or not defined is an empty cell.
+
+    >>> format_score(0.12345), format_score(float("nan")), format_score(None)
+    ('0.1235', '', '')
+    """
+    return "" if score is None or math.isnan(score) else f"{score:.4f}"
 
 
 def format_duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -60,8 +61,8 @@ def arg(name: str, value: object = _NOT_GIVEN) -> str:
     >>> arg("layers"), arg("layers", "top"), arg("force", True)
     ('layers', "layers='top'", 'force=True')
     >>> with flags_in_messages():
-    ...     arg("batch_size"), arg("layers", "top"), arg("force", True), arg("minutes", 2.0)
-    ('--batch-size', '--layers top', '--force', '--minutes 2')
+    ...     arg("batch_size"), arg("layers", "top"), arg("force", True), arg("label", "My label"), arg("minutes", 2.0)
+    ('--batch-size', '--layers top', '--force', "--label 'My label'", '--minutes 2')
     """
     if name in _scoped:
         name, value = "option", f"{name}={'NAME' if value is _NOT_GIVEN else value}"
@@ -72,7 +73,8 @@ def arg(name: str, value: object = _NOT_GIVEN) -> str:
         return f"--no-{flag}"
     if value is _NOT_GIVEN or value is True:
         return f"--{flag}"
-    return f"--{flag} {','.join(map(_typed, value)) if isinstance(value, list | tuple) else _typed(value)}"
+    text = ",".join(map(_typed, value)) if isinstance(value, list | tuple) else _typed(value)
+    return f"--{flag} {shlex.quote(text) if any(map(str.isspace, text)) else text}"
 
 
 def _typed(value: object) -> str:

@@ -12,6 +12,7 @@ import os
 import shutil
 import tarfile
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -45,7 +46,8 @@ def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
     ['a.txt']
     """
     path = Path(path)
-    part = part or path.with_name(f".{path.name}.{os.getpid()}.part")
+    # the number of a thread is unique on a machine: two threads that write the same file do not share a temporary one
+    part = part or path.with_name(f".{path.name}.{threading.get_native_id()}.part")
     with wrap_os_errors(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -53,8 +55,21 @@ def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             part.replace(path)
+            sync_folder(path.parent)
         finally:
             part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the new names in a folder are on the disk: a file that is written later then never outlives them."""
+    if os.name == "nt":
+        return
+    with contextlib.suppress(OSError):  # some network file systems cannot
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager

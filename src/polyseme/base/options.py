@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from polyseme.base.config import Config, ConfigError, Setting, hints_of, setting_of
+from polyseme.base.config import Config, ConfigError, Setting, hints_of, is_optional_number, setting_of
 from polyseme.base.errors import UsageError, arg, nearest
 
 
@@ -101,16 +101,20 @@ def _read(value: Any, option: Option) -> Any:
 
 
 def parsed(value: Any, hint: Any) -> Any:
-    """A value as JSON has it. Text for a list is divided at commas, and pairs in it at colons.
+    """A value as JSON has it. Text for a list is divided at commas, and pairs in it at colons; "none" may stand for a number.
 
     >>> parsed("input,output", tuple[str, ...]), parsed("1:32,2:64", tuple[tuple[int, int], ...]), parsed("7", int | None)
     (['input', 'output'], [[1, 32], [2, 64]], 7)
     >>> parsed("0.9,0.95", tuple[float, float])
     [0.9, 0.95]
+    >>> parsed("none", float | None), parsed("none", float), parsed("none", str | None)
+    (None, 'none', 'none')
     """
     if isinstance(value, Config):
         return value.to_dict()
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        if is_optional_number(hint) and isinstance(value, str) and value.strip().lower() == "none":
+            return None
         kinds = [each for each in typing.get_args(hint) if each is not type(None)]
         return parsed(value, kinds[0]) if len(kinds) == 1 and value is not None else value
     if typing.get_origin(hint) is tuple:

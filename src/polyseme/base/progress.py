@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
@@ -32,6 +33,21 @@ def _in_notebook() -> bool:
 def visible() -> bool:
     """Whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextlib.contextmanager
+def note_if_slow(text: str, after: float = 5.0) -> Iterator[None]:
+    """Say on a terminal what a `with` block does if it takes long: PyTorch is imported, say, on a busy machine."""
+    if not visible():
+        yield
+        return
+    timer = threading.Timer(after, lambda: sys.stderr.write(f"{text}\n"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager

@@ -5,12 +5,13 @@ Heavy packages are imported by the functions when they run, so that `--help` is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from polyseme import __version__
 from polyseme.api import corpora, embedding, language, models, predicting, probing, studies, tasks, training, words
@@ -100,7 +101,7 @@ VERBS = (
         function=language.fill,
         name="fill",
         loads=True,
-        examples=['polyseme fill "The [MASK] of the river." --model my-bert'],
+        examples=['polyseme fill "The [MASK] of the river."', 'polyseme fill "The [MASK] of the river." --model my-bert'],
     ),
     Verb(
         function=words.neighbours,
@@ -306,6 +307,17 @@ PROBE_EXAMPLES = {
 }
 
 
+PANELS = {
+    "Use a model": ("embed", "encode", "score", "perplexity", "substitutes", "fill"),
+    "Train": ("train", "predict", "evaluate", "pretrain", "adapt", "compare", "lineage"),
+    "Look inside": ("neighbours", "senses", "similar", "analogy", "probe"),
+    "Tools": ("serve", "info", "convert", "verify", "corpus", "migrate"),
+}
+"""How the help lists the verbs."""
+_PANEL = {name: panel for panel, names in PANELS.items() for name in names}
+_ORDER = list(_PANEL)
+
+
 class _PlainHelpOption:
     """`--help` without a type: it takes no value."""
 
@@ -317,11 +329,24 @@ class _PlainHelpOption:
 
 
 class _Command(_PlainHelpOption, TyperCommand):
-    pass
+    """Arguments are written as everywhere: TASK [TEXT]..., and not {TASK} [TEXT]... of types <str> and <list[str]>."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)
+        for each in params:
+            if isinstance(each, TyperArgument):
+                each.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+        return params
 
 
 class _Group(_PlainHelpOption, TyperGroup):
-    pass
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of `PANELS`, those of a group of commands as they were added."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
@@ -340,10 +365,12 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
         if name:
             groups[name] = typer.Typer(name=name, cls=_Group, help=help)
             groups[name].callback(invoke_without_command=True)(_help_of_group)
-            app.add_typer(groups[name], help=help)
+            app.add_typer(groups[name], help=help, rich_help_panel=_PANEL[name])
         for verb in verbs if arguments is None or name in ("", *arguments) else ():
             called = arguments is None or verb.name in arguments
-            groups[name].command(verb.name, cls=_Command, hidden=verb.hidden)(verb.command(options=called))
+            panel = None if name else _PANEL.get(verb.name)
+            command = groups[name].command(verb.name, cls=_Command, hidden=verb.hidden, rich_help_panel=panel)
+            command(verb.command(options=called))
     return app
 
 

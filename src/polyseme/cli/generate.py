@@ -154,13 +154,13 @@ class Parameter:
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)
         hint = _without_none(self.hint)
-        return Path(value) if hint is Path else parsed(value, hint) if _is_plain(hint) else value
+        return Path(value) if hint is Path else parsed(value, self.hint) if _is_plain(hint) else value
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value; None: nothing."""
-        hint, problems = _without_none(self.hint), list[str]()
-        if self.declared.parse is None and _is_plain(hint):
-            convert(hint, value, arg(self.name), problems)
+        problems = list[str]()
+        if self.declared.parse is None and _is_plain(_without_none(self.hint)):
+            convert(self.hint, value, arg(self.name), problems)
         return check_value(self.name, value, self.hint, self.declared) or next(iter(problems), None)
 
     def typed(self) -> inspect.Parameter:
@@ -198,6 +198,8 @@ JSON = inspect.Parameter(
 _INPUT = Setting(
     help="Text file with one sentence per line, plain or compressed; - is standard input.", metavar="FILE", flags=("-i",)
 )
+_LONG_NUMBER = 10_000
+"""From here on a comma parts the thousands of a default; a port, 8000, has none."""
 _METAVARS = {bool: "", int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
@@ -286,4 +288,4 @@ def _text(value: Any) -> str:
         return ",".join(":".join(map(str, each)) if isinstance(each, tuple | list) else str(each) for each in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= _LONG_NUMBER else str(value)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import io
 import json
 import re
 import shutil
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,17 +25,20 @@ class ScriptFile:
     path: Path
     cells: list[str]
     notebook: dict[str, Any] | None = None
+    encoding: str = "utf-8"
 
     @classmethod
     def read(cls, path: Path) -> ScriptFile:
         try:
-            text = read_bytes(path).decode("utf-8")
+            content = read_bytes(path)
             if path.suffix != ".ipynb":
-                return cls(path, [text])
-            notebook = json.loads(text)
+                encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)  # that of its line `coding: gbk`, if any
+                return cls(path, [content.decode(encoding)], encoding=encoding)
+            notebook = json.loads(content.decode("utf-8"))
             return cls(path, ["".join(cell["source"]) for cell in _code_cells(notebook)], notebook)
-        except (ValueError, LookupError, TypeError) as error:
-            raise FormatError(path, f"is not a script or notebook in UTF-8 ({error})") from error
+        except (ValueError, LookupError, TypeError, SyntaxError) as error:
+            how = "" if path.suffix == ".ipynb" else ", or in the encoding that its line `# -*- coding: NAME -*-` names"
+            raise FormatError(path, f"is not a script or notebook in UTF-8{how} ({error})") from error
 
     @property
     def text(self) -> str:
@@ -74,7 +79,7 @@ class ScriptFile:
         """Replace the file; its permissions stay."""
         text = self.text if self.notebook is None else json.dumps(self.notebook, indent=1, ensure_ascii=False) + "\n"
         with atomic(self.path) as part:
-            part.write_bytes(text.encode("utf-8"))
+            part.write_bytes(text.encode(self.encoding))
             shutil.copymode(self.path, part)
 
 

@@ -42,6 +42,8 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
 ENCODED_BYTES = 1 << 28  # of word vectors that are in memory while `encode` pools them
+_FUNCTIONS = ("analogy", "convert", "neighbors", "neighbours", "senses", "similar", "verify")
+"""Public functions of a model that are looked for among its methods."""
 
 
 class Encoder(LanguageModelApi, nn.Module, ABC):
@@ -113,6 +115,11 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """What its files did not say and their reader assumed."""
         self.sentence_statistics: SentenceStatistics | None = None
         """What the poolings of `encode` know about the model's text."""
+
+    def __getattr__(self, name: str) -> Tensor | nn.Module:
+        if name in _FUNCTIONS:  # in layers above this one
+            raise AttributeError(f"a model has no method {name}: call polyseme.{name}(..., model=model)")
+        return super().__getattr__(name)
 
     @property
     @abstractmethod
@@ -331,7 +338,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         return result if convert_to_tensor or not convert_to_numpy else result.numpy()
 
     def fit_pooling(self, sentences: Sequence[Sentence]) -> Self:
-        """Measure the statistics that "sif" and "sif+mean" of `encode` need, on a sample of text like yours; no labels.
+        """Estimate the statistics of the poolings "sif" and "sif+mean" of `encode` from a sample of unlabelled text.
 
         A few thousand sentences are enough: words after the first 100,000 are not read. `save_pretrained` keeps the result.
         """
@@ -342,16 +349,16 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """Forget the state that `start="carry"` carries from call to call."""
 
     def refresh(self) -> None:
-        """Forget what was computed from the weights; call it after writing them through `.data`."""
+        """Clear what is cached from the weights. Call it after changing weights through `.data`."""
 
     def forget_words(self) -> None:
-        """Forget vectors of words of earlier texts: in floating point they depend on the batch that they were computed in."""
+        """Clear the cache of word vectors. A cached vector may differ in its last digits from one of another batch."""
 
     # ---- model folders
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read a polyseme model folder, a shipped name or a hub id; `polyseme.load` reads every other format, too."""
+        """Load a polyseme model: a folder, a shipped name or a Hub id. `polyseme.load` reads other formats too."""
         model = folders.load(folder)
         if not isinstance(model, cls):
             raise PolysemeError(

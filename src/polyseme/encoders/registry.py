@@ -6,11 +6,11 @@ A new encoder is one line here. Its class says the rest: `config_type`, how its 
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 from polyseme.base.errors import UsageError, nearest
+from polyseme.base.imports import import_object
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,5 @@ def encoder_class(kind: str) -> type[Any]:
     """
     if kind not in ENCODERS:
         raise UsageError(f"unknown encoder {kind!r}{nearest(kind, ENCODERS)}")
-    module, name = ENCODERS[kind].path.split(":")
-    found: type[Any] = getattr(importlib.import_module(module), name)
+    found: type[Any] = import_object(ENCODERS[kind].path)
     return found

@@ -37,14 +37,20 @@ class ScoredText:
 
     def to_json(self) -> dict[str, Any]:
         steps = {} if self.steps is None else {"steps": self.steps.to_json()}
-        return {"line": self.line, **self.log_probs.to_json(words=self.words), **steps}
+        return {"line": self.line, **self.log_probs.to_json(words=self.words), "unknown": self.unknown, **steps}
+
+    @property
+    def unknown(self) -> int:
+        """Words outside the vocabulary."""
+        return int((~self.log_probs.known).sum())
 
     def __str__(self) -> str:
         found = self.log_probs
         sides = [] if found.backward is None else [f"{found.backward.sum():.3f}", f"{found.score:.3f}"]
         names = [] if found.backward is None else ["backward", "mean"]
         cells = _cells(f"{found.forward.sum():.3f}", *sides, format_perplexity(found.perplexity))
-        texts = [f"{cells}  {short(' '.join(found.words), 60)}"]
+        unknown = f"  ({count(self.unknown, 'unknown word')})" if self.unknown else ""
+        texts = [f"{cells}  {short(' '.join(found.words), 60)}{unknown}"]
         if self.line == 0:
             texts.insert(0, f"{_cells('forward', *names, 'perplexity')}  sentence")
         if self.steps is not None:
@@ -76,7 +82,9 @@ class TotalScore:
             return ""
         values = self.perplexity.directions()
         named = ((f"{name} " if len(values) > 1 else "", format_perplexity(value)) for name, value in values.items())
-        return f"\nperplexity of {count(self.lines, 'line')}: {', '.join(name + value for name, value in named)}"
+        total = f"\nperplexity of {count(self.lines, 'line')}: {', '.join(name + value for name, value in named)}"
+        caution, unknown = self.perplexity.caution, f"{self.perplexity.unknown:.0%} of the words are outside the vocabulary"
+        return f"{total}\n{unknown}: {caution}" if caution else total
 
     def _repr_html_(self) -> str:
         values = {} if self.perplexity is None else self.perplexity.directions()

@@ -33,28 +33,31 @@ def refusal(encoder: Encoder, profile: ScriptProfile, *, split_on_spaces: bool =
     return None
 
 
-def warnings(encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool | None = False) -> list[str]:
+def warnings(
+    encoder: Encoder, profile: ScriptProfile, text: str, *, split_on_spaces: bool | None = False, looked_up: bool = False
+) -> list[str]:
     """What the user should know about a text that a model can read, but not well. `text`: a sample, that of the profile.
 
-    `split_on_spaces`: None where the user cannot choose it.
+    `split_on_spaces`: None where the user cannot choose it. `looked_up`: the text is single words, which nothing splits.
     """
     at_spaces = bool(split_on_spaces)
+    about_script = (_about_language(encoder, profile, text), _traditional(encoder, profile, text))
+    if looked_up:
+        return [each for each in about_script if each]
     about_words = _about_words(encoder, profile, at_spaces) or _split_again(encoder, profile, split_on_spaces)
-    about_language = _about_language(encoder, profile, text)
-    others = (_traditional(encoder, profile, text), _unsplit(encoder, text, at_spaces))
-    return [each for each in (about_words, about_language, *others) if each]
+    return [each for each in (about_words, *about_script, _unsplit(encoder, text, at_spaces)) if each]
 
 
 def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[str]:
     """What the user of a trained task should know, who cannot choose its encoder any more."""
-    what = _chinese_for_english(encoder, profile) or other_language(encoder, profile, text)
+    what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile)
     advice = "predictions mean little; train the task on such texts, with an encoder that reads them"
     return [each for each in (what and f"{what}: {advice}", _traditional(encoder, profile, text)) if each]
 
 
 def adaptation_warning(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
     """That a shipped model is to be adapted to a language that it has not read; None: it has."""
-    what = _chinese_for_english(encoder, profile) or other_language(encoder, profile, text)
+    what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile) or unknown_words(encoder, profile, text)
     advice = "what it has learned helps little there; adapt a model of that language, or train one (polyseme pretrain)"
     return what and f"{what}: {advice}"
 
@@ -116,28 +119,29 @@ def _unsplit(encoder: Encoder, text: str, split_on_spaces: bool) -> str | None:
 
 
 def _about_language(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
-    what = other_language(encoder, profile, text)
+    what = other_letters(encoder, profile)
     if what is None:
-        return None
+        unknown = unknown_words(encoder, profile, text)
+        return unknown and f"{unknown}: a model of your own text knows them (polyseme pretrain)"
     if encoder.source == "zh" and profile.share("Latin") >= MOSTLY:
         return f"{what}: consider {arg('model', 'en')}"
-    return f"{what}: its vectors mean little; train a model on your own text (polyseme pretrain)"
+    return f"{what}: its vectors and probabilities mean little; train a model on your own text (polyseme pretrain)"
 
 
-def other_language(encoder: Encoder, profile: ScriptProfile, text: str, what: str = "text") -> str | None:
-    """That a shipped model has read hardly any text in the letters or in the language of this one.
-
-    `what`: the text, as the user calls it.
-    """
+def other_letters(encoder: Encoder, profile: ScriptProfile, what: str = "text") -> str | None:
+    """That a shipped model has read hardly any text in the letters of this one. `what`: the text, as the user calls it."""
     if encoder.source == "zh" and profile.letters >= _FEW_LETTERS and profile.share("Latin") >= MOSTLY:
         few = profile.share("Han") < SOME
         return f"the {what} has few Chinese characters, and zh is a Chinese model" if few else None
-    if encoder.source not in ("en", "zh"):
+    if encoder.source not in ("en", "zh") or not profile.is_foreign:
         return None
-    if profile.is_foreign:
-        return f"the {what} is mostly in {profile.main}, and the model {encoder.source} has read none"
-    is_latin = encoder.source == "en" and encoder.vocabulary is not None and profile.share("Latin") >= MOSTLY
-    if not is_latin or (unknown := unknown_share(text, encoder.vocabulary)) < _UNKNOWN:
+    return f"the {what} is mostly in {profile.main}, and the model {encoder.source} has read none"
+
+
+def unknown_words(encoder: Encoder, profile: ScriptProfile, text: str, what: str = "text") -> str | None:
+    """That the English model has not read the language of a text in Latin letters, though it can read the letters."""
+    vocabulary = encoder.vocabulary if encoder.source == "en" and profile.share("Latin") >= MOSTLY else None
+    if vocabulary is None or (unknown := unknown_share(text, vocabulary)) < _UNKNOWN:
         return None
     share = f"{unknown:.0%} of the words of the {what} are not in the vocabulary of {encoder.source}"
     return f"{share}, as in a language other than English"

@@ -7,6 +7,7 @@ polyseme-models that is a path as well is an error, because such a folder may be
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
 import polyseme
@@ -78,6 +79,9 @@ def find_by_hash(sha256: str) -> Path | None:
     return None
 
 
-def resolve_path(name: str | Path) -> Path:
-    """Return the path of a model: a shipped one by its name, else a path, or the local copy of a hub repository."""
-    return shipped_folder(name) or cached_path(name, [*NAMES, *sorted({*DISTRIBUTED, *distributed_models()})])
+def resolve_path(name: str | Path, others: Iterable[str] = ()) -> Path:
+    """Return the path of a model: a shipped one by its name, else a path, or the local copy of a hub repository.
+
+    `others`: further names that the caller accepts, for the error message.
+    """
+    return shipped_folder(name) or cached_path(name, [*others, *NAMES, *sorted({*DISTRIBUTED, *distributed_models()})])

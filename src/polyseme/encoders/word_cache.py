@@ -91,7 +91,8 @@ class WordCache:
         if len(self._words) <= have:
             return
         size = min(self.limit, max(len(self._words), 2 * have))
-        table = vectors.new_empty(size, vectors.shape[1])
+        with torch.inference_mode(False):  # a table made in inference mode could not be written outside of it
+            table = vectors.new_empty(size, vectors.shape[1])
         if self._table is not None:
             table[:have] = self._table
         self._table = table

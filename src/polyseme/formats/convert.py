@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from polyseme.base.display import html_table
+from polyseme.base.display import count, format_size, html_table
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.out_paths import check_out_file, check_out_folder
 from polyseme.base.progress import progress
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 Target = Literal["polyseme", "bilm", "onnx", "arpa", "vectors"]
 _NAMES: dict[Target, str] = {"bilm": "bilm-tf", "onnx": "ONNX", "arpa": "ARPA", "vectors": "word2vec"}
 _PRECISIONS: dict[Target, tuple[str, ...]] = {"polyseme": ("fp32", "fp16", "int8"), "onnx": ("fp32", "int8")}
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]*")
+"""Of a file's name; the end of my-model-v1.2 is none."""
 _WRITE, _COMPARE = "writing", "reading it back and comparing"
 """Titles of progress bars: a model with 93 million parameters takes 20 s or more on two busy cores."""
 
@@ -48,6 +51,8 @@ class Conversion:
     source: str
     precision: str | None = None
     """Number format of the weights; None for files that have only one."""
+    note: str = ""
+    """What is kept of the source, or why the vectors differ, if the difference alone would mislead."""
 
     def to_json(self) -> dict[str, Any]:
         precision = {} if self.precision is None else {"precision": self.precision}
@@ -55,11 +60,12 @@ class Conversion:
         return {"out": str(self.out), "to": self.to, **precision, **sizes}
 
     def __str__(self) -> str:
-        size = f"{self.bytes / 1e6:,.1f} MB"
-        return f"{self.out}: {size}; largest difference from {self.source}: {self.largest_difference:.2g}"
+        note = f" ({self.note})" if self.note else ""
+        size = format_size(self.bytes)
+        return f"{self.out}: {size}; largest difference from {self.source}: {self.largest_difference:.2g}{note}"
 
     def _repr_html_(self) -> str:
-        row = [self.out, self.to, f"{self.bytes / 1e6:,.1f} MB", f"{self.largest_difference:.2g}"]
+        row = [self.out, self.to, format_size(self.bytes), f"{self.largest_difference:.2g}"]
         return html_table(["out", "to", "size", "largest difference"], [row])
 
 
@@ -96,6 +102,10 @@ def convert(
 def check_conversion(out: Path, *, to: Target | None, precision: str, force: bool) -> tuple[Target, bool]:
     """Return what is written, and whether its folder is not empty; raise if it cannot be. Needs no model."""
     target: Target = to or ("vectors" if out.suffix in SUFFIXES and not out.is_dir() else "polyseme")
+    if to is None and target == "polyseme" and _SUFFIX.fullmatch(out.suffix) and not out.is_dir():
+        arpa_file, folder = (arg("to", each) for each in ("arpa", "polyseme"))
+        known = f"allowed: {', '.join(SUFFIXES)} (word vectors), or any with {arpa_file} (n-grams)"
+        raise UsageError(f"{out}: {out.suffix} is the suffix of no format; {known}; for a folder of this name give {folder}")
     allowed = _PRECISIONS.get(target, ("fp32",))
     if precision not in allowed:
         other = arg("to", "polyseme")
@@ -139,7 +149,9 @@ def _to_vectors(model: Encoder, out: Path) -> Conversion:
     with progress(_COMPARE, unit=None):
         largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
     _warn_of_splitter(model, out, "vectors")
-    return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source))
+    kept = f"kept: layer 0 of {model.layers}, the vectors of {count(len(vectors.words), 'word')} without their context"
+    note = "" if model.static else kept
+    return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source), note=note)
 
 
 def _to_onnx(model: Encoder, out: Path, precision: str) -> Conversion:
@@ -186,4 +198,6 @@ def _to_folder(model: Any, out: Path, target: Target, precision: str) -> Convers
 
 def _of_folder(model: Encoder, out: Path, target: Target, precision: str, largest: float) -> Conversion:
     files = {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
-    return Conversion(out, target, sum(files.values()), list(files), largest, str(model.source), precision)
+    without_start = target == "bilm" and getattr(model.config, "start", "zero") != "zero"
+    note = "mostly at the beginnings and ends of sentences, as bilm-tf's format has no start state" if without_start else ""
+    return Conversion(out, target, sum(files.values()), list(files), largest, str(model.source), precision, note)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from polyseme.base.array_file import save_array
 from polyseme.base.display import count, html_table
 from polyseme.base.errors import UsageError, arg
-from polyseme.base.files import atomic
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EncodeConfig
@@ -101,6 +101,5 @@ def encode_file(model: Encoder, lines: Iterable[str], out: str | Path, config: E
     if empty:
         _log.warning("%s", about_empty(empty, "whose vectors are zeros"))
     array = np.stack(vectors) if vectors else np.zeros((0, dim), np.float32)
-    with atomic(out) as part, part.open("wb") as file:
-        np.save(file, array)
+    save_array(Path(out), array)
     return EncodedFile(Path(out), len(array), dim)

@@ -1,7 +1,7 @@
 """The confusion matrix of a classifier, and the scores that follow from it.
 
-Precision, recall and F1 of each class, their mean over classes (macro) or over examples (micro), and the Matthews correlation
-coefficient for any number of classes (Gorodkin 2004). A score with a zero denominator is 0, as in scikit-learn.
+Precision, recall and F1 of each class, their mean over classes (macro), and the Matthews correlation coefficient for any number
+of classes (Gorodkin 2004). A score with a zero denominator is 0, as in scikit-learn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.display import columns
-from polyseme.base.errors import UsageError, nearest
+from polyseme.base.errors import UsageError
 from polyseme.metrics.spans import PRFScore
 
 OTHERS = "(others)"
@@ -56,15 +56,6 @@ class Confusion:
         scores = [scores.f1 for scores in self.classes.values() if scores.gold or scores.predicted]
         return math.fsum(scores) / len(scores)
 
-    def micro(self, labels: Sequence[str] | None = None) -> PRFScore:
-        """Return the pooled scores of some classes; over all classes each of the three is the accuracy."""
-        classes = self.classes
-        for label in labels or ():
-            if label not in classes:
-                raise UsageError(f"{label!r} is not a class of this matrix{nearest(label, classes)}")
-        chosen = [classes[label] for label in dict.fromkeys(self.labels if labels is None else labels)]
-        return PRFScore(*(sum(getattr(each, name) for each in chosen) for name in ("gold", "predicted", "correct")))
-
     @property
     def matthews(self) -> float:
         """The Matthews correlation coefficient, from -1 to 1; 0 if gold or predictions have only one class."""
@@ -91,6 +82,16 @@ class Confusion:
         np.add.at(counts, (rows[:, None], rows[None, :]), self.counts)
         correct = sum(self.correct) - sum(self.correct[number] for number in kept)
         return Confusion((*(self.labels[number] for number in kept), OTHERS), counts, correct, self.no_span)
+
+    def without_empty_no_span(self) -> Confusion:
+        """Return the matrix without the label of places without a span, where no span was missed and none is spurious."""
+        if self.no_span not in self.labels:
+            return self
+        at = self.labels.index(self.no_span)
+        if self.counts[at].any() or self.counts[:, at].any():
+            return self
+        counts = np.delete(np.delete(self.counts, at, 0), at, 1)
+        return Confusion((*self.labels[:at], *self.labels[at + 1 :]), counts, self.others_correct, self.no_span)
 
     def __str__(self) -> str:
         classes = self.classes

@@ -44,18 +44,6 @@ class PrecisionRecall:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def coreference_scores(
-    gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False
-) -> dict[str, PrecisionRecall]:
-    """Return each of `MEASURES` over all documents.
-
-    >>> found = coreference_scores([["abc", "defg"]], [["ab", "cd", "fghi"]])
-    >>> round(found["b3"].recall, 3), round(found["ceaf"].precision, 3), round(found["lea"].f1, 3)
-    (0.417, 0.433, 0.278)
-    """
-    return coreference_scores_from_sums(coreference_statistics(gold, predicted, singletons=singletons).sum(0))
-
-
 def coreference_statistics(gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False) -> Floats:
     """Return numerators and denominators of precision and recall of each measure, (documents, 16), for `conll_score`."""
     if len(gold) != len(predicted):

@@ -19,8 +19,8 @@ MANY_UNKNOWN = 0.05
 MAX_LOSS = 700.0
 """The mean loss is capped here, because exp of more overflows a float."""
 _COMPARE = (
-    "compare it only with models for which about as many words are outside: such a word counts as the unknown word, which is "
-    "easy to predict"
+    "compare it only where about as many words are outside, with other texts and other models: such a word counts as the "
+    "unknown word, which is easy to predict"
 )
 
 
@@ -69,7 +69,12 @@ class Perplexity:
         values = self.directions()
         names = [f"perplexity {name}" for name in values] if len(values) > 1 else ["perplexity"]
         table = columns(list(zip(names, map(format_perplexity, values.values()), strict=True)))
-        return "\n".join([head, table, *([_COMPARE] if self.unknown > MANY_UNKNOWN else [])])
+        return "\n".join(filter(None, [head, table, self.caution]))
+
+    @property
+    def caution(self) -> str:
+        """With what it compares, where many words are outside the vocabulary; else empty."""
+        return _COMPARE if self.unknown > MANY_UNKNOWN else ""
 
     def _repr_html_(self) -> str:
         rows = [(name, format_perplexity(value)) for name, value in self.directions().items()]

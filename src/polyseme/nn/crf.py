@@ -21,6 +21,12 @@ _FUSED_TAGS = 128  # most tags whose transitions fit the registers of a GPU bloc
 FORBIDDEN = -1e6  # finite, since gradients through -inf are NaN; far below the score of any long sentence
 
 
+def _forget(crf: nn.Module, keys: object = None) -> None:
+    """Set the scores of transitions to zero."""
+    for weight in crf.parameters():
+        nn.init.zeros_(weight)
+
+
 class Crf(nn.Module):
     """Trainable transition scores: from tag to tag (tags, tags), from the start (tags,) and to the end (tags,).
 
@@ -51,8 +57,8 @@ class Crf(nn.Module):
         self.start = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
         self.end = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
         if not learn:
-            for weight in self.parameters():
-                nn.init.zeros_(weight).requires_grad_(False)
+            _forget(self.requires_grad_(False))
+            self.register_load_state_dict_post_hook(_forget)  # a resumed run may have learned some before
         given = {"allowed": allowed, "allowed_start": allowed_start, "allowed_end": allowed_end}
         for name, constraint in given.items():
             shape = (tags, tags) if name == "allowed" else (tags,)

@@ -12,7 +12,7 @@ import functools
 import logging
 import platform
 import warnings
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -27,11 +27,12 @@ ARM = platform.machine().lower() in ("aarch64", "arm64")
 _log = logging.getLogger(__name__)
 _LARGE = 1 << 22  # size of a matrix from which oneDNN's layout is faster
 _HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+Real = TypeVar("Real", np.float32, np.float64)
 _FEW = 8  # rows up to which `linear` is fastest on ARM
 
 
-def array_matmul(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """a @ b by PyTorch.
+def array_matmul(a: NDArray[Real], b: NDArray[Real]) -> NDArray[Real]:
+    """a @ b by PyTorch, whose threads can be limited.
 
     The threads of NumPy's BLAS keep their cores busy for tens of milliseconds after each product, in case that another one
     follows, and what PyTorch computes meanwhile takes up to twice as long.

@@ -71,7 +71,8 @@ class StackedBiLstm(nn.Module):
             return vectors.new_zeros(*vectors.shape[:2], self.dim)
         packing = Packing(lengths)
         positions = to_device(packing.rows * vectors.shape[1] + packing.steps, vectors.device)
-        run = _with_gradients_on_cpu(packing) if not vectors.is_cuda and torch.is_grad_enabled() else _as_pytorch(packing)
+        on_cpu = not vectors.is_cuda and torch.is_grad_enabled() and len(packing.order) > 1
+        run = _with_gradients_on_cpu(packing) if on_cpu else _as_pytorch(packing)
         for number, lstm in enumerate(self.layers):
             if extra is not None and number in self.between:
                 vectors = torch.cat([vectors, extra], dim=2)
@@ -93,7 +94,7 @@ def _as_pytorch(packing: Packing) -> PackedLayer:
 
 
 def _with_gradients_on_cpu(packing: Packing) -> PackedLayer:
-    """Gradients of PyTorch's layers are slow on a CPU."""
+    """Gradients of PyTorch's layers are slow on a CPU, but for a single text."""
     order = packing.reversed_order()
     return lambda lstm, packed: packed_bilstm(lstm, packed, packing.sizes, order)
 

@@ -28,6 +28,7 @@ from polyseme.base.card import licence_of
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.base.files import read_json, write_text
+from polyseme.base.imports import import_object
 from polyseme.base.run import Run
 from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
@@ -46,7 +47,6 @@ from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import NEW_WORDS, ElmoAdaptation, allowed_batchings
 from polyseme.pretraining.elmo_job import MappedShards, training_data, validation_data
 from polyseme.pretraining.job import TrainingJob
-from polyseme.pretraining.method import load_class
 from polyseme.pretraining.objective import Objective
 from polyseme.pretraining.result import AdaptationResult
 from polyseme.pretraining.ulmfit import UlmfitObjective, bptt_batches
@@ -80,7 +80,7 @@ def adapt(
     The given model is changed in place, and trained to the last step. To resume an interrupted run, call this again with the
     same model, loaded anew.
     """
-    job: AdaptationJob = load_class(method.job)(method, corpus, run, Path(out), accept_changes=accept_changes)
+    job: AdaptationJob = import_object(method.job)(method, corpus, run, Path(out), accept_changes=accept_changes)
     job.model = model
     return job.fit()
 

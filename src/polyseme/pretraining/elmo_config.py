@@ -111,19 +111,21 @@ class ElmoTraining(NeuralMethod):
     )
     batching: Batching | None = setting(
         None,
-        "How sentences form batches. packed: end to end in rows of one length, each sentence from the model's start state. "
-        "stream: the same, but each sentence continues from the one before, as published. sentences: one per row, padded.",
+        "How sentences are batched. packed: concatenated into rows of equal length; the LSTM state is reset at each sentence. "
+        "stream: the same, but the state is carried over to the next sentence, as published. sentences: one per row, padded.",
         default_text="packed; sentences for Transformers",
         group="Training",
     )
     batch_words: int | None = setting(
         None, "Words per batch.", min=8, default_text="2,560; 20,480 on a GPU; less for little text or time", group="Training"
     )
-    bptt: int = setting(20, "Words through which gradients flow in packed rows.", min=1, group="Training")
+    bptt: int = setting(
+        20, "Length of truncated backpropagation through time in packed batches, in words.", min=1, group="Training"
+    )
     document_fraction: float = setting(
         0.0,
-        "Fraction of the text that packed rows read as documents: sentences continue from the one before. Blank lines separate "
-        "documents; without any, each line is one.",
+        "Fraction of the text that is read as documents in packed batches: the LSTM state is carried over between sentences. "
+        "Blank lines separate documents; without blank lines, each line is a document.",
         min=0,
         max=1,
         group="Training",

@@ -29,7 +29,7 @@ class GlovePretraining(Method):
     vocabulary_size: int | None = setting(None, "Most frequent words.", min=1, default_text="all words", group="Model")
     sample: float | None = setting(
         None,
-        "Downsample words whose fraction of the text is above this before counting, as word2vec does; 0: none, as published.",
+        "Downsample words whose relative frequency is above this, as word2vec does; 0: no downsampling, as published.",
         min=0,
         below=1,
         default_text=f"{SAMPLE:.4f}; 0 for less than a million words",
@@ -37,8 +37,11 @@ class GlovePretraining(Method):
     )
     epochs: int = setting(12, "Passes over the pairs.", min=1, group="Budget")
     x_max: float = setting(
-        10.0, "Pairs above this count have the same weight. Published: 100, for billions of words.", above=0, group="Training"
+        10.0,
+        "Co-occurrence count from which pairs have full weight. Published: 100, for billions of words.",
+        above=0,
+        group="Training",
     )
-    alpha: float = setting(0.75, "Exponent of the weight of rarer pairs.", above=0, group="Training")
+    alpha: float = setting(0.75, "Exponent of the weighting function below x_max.", above=0, group="Training")
     learning_rate: float = setting(0.2, "Learning rate of AdaGrad.", above=0, group="Training")
     batch_pairs: int | None = setting(None, "Pairs per batch.", min=1, default_text="4,096; 65,536 on a GPU", group="Training")

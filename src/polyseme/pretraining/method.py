@@ -6,7 +6,6 @@ Configs import no torch, so that the command line can read their settings for `-
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.imports import import_object
 from polyseme.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -26,16 +26,6 @@ SKIP_NORM = 10.0
 """Gradients longer than this are skipped: their norm is normally below 1, because the loss is a mean over predictions."""
 MIN_VOCABULARY = 4
 """Begin, end and unknown token, and a word."""
-
-
-def load_class(name: str) -> Any:
-    """Import a class by `module:name`.
-
-    >>> load_class("polyseme.base.config:Config").__name__
-    'Config'
-    """
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +56,7 @@ class Method(Config):
         for name, given in (("vectors", vectors is not None), ("accept_changes", accept_changes)):
             if given and name not in self.call_options:
                 raise UsageError(f"{arg(name)} does not apply to {self.name}: leave it out")
-        result: PretrainingResult = load_class(self.job)(self, corpus, run, Path(out), vectors, accept_changes).fit()
+        result: PretrainingResult = import_object(self.job)(self, corpus, run, Path(out), vectors, accept_changes).fit()
         return result
 
     @classmethod
@@ -86,7 +76,7 @@ class NeuralMethod(Method):
 
     dev_size: int | None = setting(
         None,
-        "Sentences at the end of the text (for BERT and GPT documents) that are not trained on, to validate on.",
+        "Size of the validation set, held out at the end of the text: sentences, or documents for BERT and GPT.",
         min=1,
         metavar="N",
         default_text="a hundredth, at most 2,000 sentences or 1,000 documents; of little text 50 sentences or a tenth",

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.imports import import_object
 from polyseme.base.options import Option, build, options_of
-from polyseme.pretraining.method import Method, NeuralMethod, load_class
+from polyseme.pretraining.method import Method, NeuralMethod
 
 METHODS = {
     "elmo": "polyseme.pretraining.elmo_config:ElmoPretraining",
@@ -43,7 +44,7 @@ def get_method(name: str) -> type[Method]:
     """
     if name not in METHODS:
         raise UsageError(f"unknown method {name!r}{nearest(name, METHODS)}")
-    method: type[Method] = load_class(METHODS[name])
+    method: type[Method] = import_object(METHODS[name])
     return method
 
 
@@ -63,7 +64,7 @@ def configure_method(name: str, given: Mapping[str, Any]) -> Method:
 
 def adaptation_options() -> dict[str, Option]:
     """Return the options of all adaptations, by name; the help says which models an option is for, and its defaults."""
-    classes = {load_class(name).model_name: load_class(name) for name in ADAPTATIONS.values()}
+    classes = {import_object(name).model_name: import_object(name) for name in ADAPTATIONS.values()}
     by_model = {model: options_of({"adaptation": config()}) for model, config in classes.items()}
     names = dict.fromkeys(name for options in by_model.values() for name in options)
     return _by_group(
@@ -78,11 +79,11 @@ def configure_adaptation(kind: str, given: Mapping[str, Any]) -> NeuralMethod:
     """Build the config with which a kind of encoder is adapted, from options."""
     if kind not in ADAPTATIONS:
         raise UsageError(f"models of kind {kind} cannot be adapted; allowed: {', '.join(ADAPTATIONS)}")
-    config = load_class(ADAPTATIONS[kind])
+    config = import_object(ADAPTATIONS[kind])
     known = options_of({"adaptation": config()})
     other = sorted(name for name in given if name not in known and name in adaptation_options())
     if other:
-        models = next(each.model_name for each in map(load_class, ADAPTATIONS.values()) if each is not config)
+        models = next(each.model_name for each in map(import_object, ADAPTATIONS.values()) if each is not config)
         verb = "applies" if len(other) == 1 else "apply"
         raise UsageError(f"{' and '.join(map(arg, other))} {verb} only to {models} models, and this one is {kind}")
     return _configured(config, given, "adapt")

@@ -24,7 +24,7 @@ class NgramPretraining(Method):
     job: ClassVar[str] = "polyseme.pretraining.ngram:NgramJob"
     call_options: ClassVar[tuple[str, ...]] = ()
 
-    order: int = setting(5, "Words of the longest n-grams: each word depends on one less.", min=1, group="Model")
+    order: int = setting(5, "Order of the model: the number of words in the longest n-grams.", min=1, group="Model")
     smoothing: Smoothing = setting(
         "kneser-ney",
         "kneser-ney: modified and interpolated Kneser-Ney. absolute: absolute discounting. none: maximum likelihood.",
@@ -40,7 +40,7 @@ class NgramPretraining(Method):
     min_count: int = setting(1, "Rarer words are <unk>.", min=1, group="Model")
     cutoffs: tuple[int, ...] = setting(
         (0,),
-        "For each order, n-grams of at most this count are dropped; the last number is for all higher orders.",
+        "Drop n-grams that occur at most this often: a number for each order, the last for all higher orders.",
         min=0,
         metavar="0,N,...",
         group="Model",
@@ -48,7 +48,7 @@ class NgramPretraining(Method):
 
     max_ngrams: int | None = setting(
         None,
-        "Keep at most this many n-grams of two words or more: those without which the model would change most.",
+        "Prune the n-grams of two words or more to at most this many, by relative entropy (Stolcke 1998).",
         min=0,
         default_text="all",
         group="Model",

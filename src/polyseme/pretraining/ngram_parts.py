@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.array_file import save_array
 from polyseme.base.files import atomic
 from polyseme.base.hashing import hash_json
 from polyseme.base.progress import progress
@@ -47,7 +48,7 @@ def ngram_parts(
     key = hash_json([shards.fingerprint, digest, size, order, SLICE_WORDS, RANGE_ROWS])
     work = folder / f"ngrams-{key[:16]}"
     work.mkdir(parents=True, exist_ok=True)
-    _save(work / "ids.npy", ids)
+    save_array(work / "ids.npy", ids)
     yield _count(shards, size, order, work, engine)
     shutil.rmtree(work)
 
@@ -125,8 +126,8 @@ class CountSlice:
         total = 0
         for length, found in enumerate(counted, start=2):
             grams = np.concatenate([grams[found.context], found.word[:, None].astype(np.uint32)], axis=1)
-            _save(Path(self.work, f"slice-{number}-{length}-words.npy"), grams)
-            _save(Path(self.work, f"slice-{number}-{length}-counts.npy"), found.count.astype(np.uint32))
+            save_array(Path(self.work, f"slice-{number}-{length}-words.npy"), grams)
+            save_array(Path(self.work, f"slice-{number}-{length}-counts.npy"), found.count.astype(np.uint32))
             total += len(grams)
         sample = grams[:: max(len(grams) // _SAMPLES, 1)]
         keys = sample[:, 0].astype(np.int64) * self.size + sample[:, min(1, self.order - 1)]
@@ -153,8 +154,8 @@ class MergeRange:
             for column, known in enumerate(keys, start=1):
                 context = np.searchsorted(known, context * self.size + grams[:, column])
             merged, counts = _sum_equal(context * self.size + grams[:, length - 1], counts)
-            _save(Path(self.work, f"range-{number}-{length}-keys.npy"), merged)
-            _save(Path(self.work, f"range-{number}-{length}-counts.npy"), counts)
+            save_array(Path(self.work, f"range-{number}-{length}-keys.npy"), merged)
+            save_array(Path(self.work, f"range-{number}-{length}-counts.npy"), counts)
             keys.append(merged)
             lengths.append(len(merged))
         return lengths
@@ -217,8 +218,3 @@ def _array(path: Path, kind: Any, length: int) -> NDArray[Any]:
         return np.zeros(0, dtype=kind)
     made: NDArray[Any] = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(length,))
     return made
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    with atomic(path) as part, part.open("wb") as file:
-        np.save(file, array)

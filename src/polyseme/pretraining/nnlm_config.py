@@ -59,7 +59,9 @@ class NnlmPretraining(LeftToRightPretraining):
     name: ClassVar[str] = "nnlm"
     job: ClassVar[str] = "polyseme.pretraining.nnlm:NnlmJob"
 
-    order: int = setting(5, "Words of an n-gram: each word depends on one less.", min=2, group="Model")
+    order: int = setting(
+        5, "Order of the model: each word is predicted from the order - 1 words before it.", min=2, group="Model"
+    )
     dim: int = setting(100, "Size of a word vector.", min=1, group="Model")
     hidden_size: int = setting(500, "Units of the tanh layer.", min=1, group="Model")
     direct_connections: bool = setting(False, "Connect the word vectors to the output layer directly, too.", group="Model")

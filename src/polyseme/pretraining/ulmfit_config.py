@@ -80,7 +80,7 @@ class UlmfitTraining(NeuralMethod):
         default_text=f"{ROWS}; fewer for little text; on a GPU up to {ROWS_CUDA} for much",
         group="Training",
     )
-    bptt: int = setting(70, "Mean number of words through which gradients flow.", min=1, group="Training")
+    bptt: int = setting(70, "Mean length of truncated backpropagation through time, in words.", min=1, group="Training")
 
     def problems(self) -> Iterable[str]:
         largest = max(self.dropout.to_dict().values())

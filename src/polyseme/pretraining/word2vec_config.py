@@ -38,7 +38,7 @@ class Word2VecPretraining(Method):
     )
     hierarchical_softmax: bool = setting(False, "Predict words by their path through a Huffman tree.", group="Training")
     sample: float = setting(
-        1e-3, "Downsample words whose fraction of the text is above this; 0: none.", min=0, below=1, group="Training"
+        1e-3, "Downsample words whose relative frequency is above this; 0: no downsampling.", min=0, below=1, group="Training"
     )
     learning_rate: float = setting(0.025, "Initial learning rate; it falls to 0.0001.", above=0, group="Training")
     threads: int = setting(1, "Training threads. With more than one, results differ from run to run.", min=1, group="Computing")

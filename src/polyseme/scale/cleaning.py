@@ -19,6 +19,7 @@ import shutil
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.array_file import save_array
 from polyseme.base.display import count, html_table, named_values
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError, arg
 from polyseme.base.files import atomic, write_text
@@ -45,6 +47,9 @@ from polyseme.text.filtering.quality import FilterConfig, reason_to_drop
 _BUCKET = np.dtype([("hash", "<u8"), ("document", "<u4")])
 _FOUND = np.dtype([("document", "<u8"), ("of", "<u8"), ("similarity", "<f4")])
 _PARTITION = 1 << 21  # entries of buckets that are in memory: 64 MB with what is made of them
+EQUAL, NEAR = "duplicate", "near-duplicate"
+"""Why a document is dropped: it has the words of an earlier one, or nearly so."""
+_MUCH = 0.1  # of the documents
 _COMPARED = 1 << 15  # pairs of signatures that are compared at a time
 
 
@@ -63,23 +68,52 @@ class CleanedCorpus:
 
     def __str__(self) -> str:
         rows = {"documents": self.documents, "kept": self.kept, **{f"dropped: {why}": n for why, n in self.reasons.items()}}
-        return f"{named_values(rows)}\n{self.out}: {count(self.kept, 'document')}"
+        return "\n".join(filter(None, [named_values(rows), self.caution, f"{self.out}: {count(self.kept, 'document')}"]))
+
+    @property
+    def caution(self) -> str:
+        """That much more was dropped than repeats, if so: texts may be alike by design."""
+        near, equal = self.reasons.get(NEAR, 0), self.reasons.get(EQUAL, 0)
+        if near <= equal or near < _MUCH * self.documents:
+            return ""
+        what = f"{count(near, 'document')} only resemble an earlier one"
+        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops those alone that have the same words"
 
     def _repr_html_(self) -> str:
         return html_table(["reason", "dropped"], [*self.reasons.items(), ("kept", self.kept)])
+
+
+@contextmanager
+def _cleaning(
+    inputs: Sequence[str | Path], out: str | Path, config: CleaningConfig, options: dict[str, Any]
+) -> Iterator[_Cleaning]:
+    """Lock the output folder, scan the input and begin the manifest, or check the one that is there."""
+    folder = DatasetFolder.at(out)
+    if folder.remote:
+        raise UsageError(f"{arg('out')} is {folder.name}; allowed: a folder")
+    engine = make_engine(config)
+    options = {**options, "field": config.field, "shard_size": config.shard_size}
+    with folder.lock():
+        try:
+            shards = scan(shards_of(inputs, config.shard_size, config.field), engine, config.field or "text")
+            recipe = Recipe.of(shards, "", options)
+            manifest.begin(folder, recipe, shards)
+            yield _Cleaning(folder, engine, shards, recipe)
+        except KeyboardInterrupt as error:
+            raise InterruptedRun("interrupted: run the same command to resume") from error
 
 
 def filter_corpus(
     inputs: Sequence[str | Path], out: str | Path, filters: FilterConfig, config: CleaningConfig
 ) -> CleanedCorpus:
     """Write the documents that pass the filters."""
-    with _Cleaning(inputs, out, config, {"filters": filters.to_dict()}) as run:
+    with _cleaning(inputs, out, config, {"filters": filters.to_dict()}) as run:
         return run.finish(FilterShards(run.path, config.field or "text", filters))
 
 
 def dedupe_corpus(inputs: Sequence[str | Path], out: str | Path, threshold: float, config: CleaningConfig) -> CleanedCorpus:
     """Write the documents that are not nearly equal to an earlier one."""
-    with _Cleaning(inputs, out, config, {"threshold": threshold}) as run:
+    with _cleaning(inputs, out, config, {"threshold": threshold}) as run:
         work = run.path / "_work"
         work.mkdir(exist_ok=True)
         sizes = [shard.lines for shard in run.shards]
@@ -91,31 +125,18 @@ def dedupe_corpus(inputs: Sequence[str | Path], out: str | Path, threshold: floa
         return result
 
 
+@dataclass(frozen=True)
 class _Cleaning:
-    """One run, as a context manager that holds the lock of the output folder."""
+    """One run, whose output folder is locked."""
 
-    def __init__(self, inputs: Sequence[str | Path], out: str | Path, config: CleaningConfig, options: dict[str, Any]) -> None:
-        self.folder = DatasetFolder.at(out)
-        if self.folder.remote:
-            raise UsageError(f"{arg('out')} is {self.folder.name}; allowed: a folder")
-        self.path = Path(self.folder.address)
-        self.engine: Engine = make_engine(config)
-        self._inputs, self._config = inputs, config
-        self._options = {**options, "field": config.field, "shard_size": config.shard_size}
-        self._lock = self.folder.lock()
+    folder: DatasetFolder
+    engine: Engine
+    shards: list[Shard]
+    recipe: Recipe
 
-    def __enter__(self) -> _Cleaning:
-        self._lock.__enter__()
-        shards = shards_of(self._inputs, self._config.shard_size, self._config.field)
-        self.shards = scan(shards, self.engine, self._config.field or "text")
-        self.recipe = Recipe.of(self.shards, "", self._options)
-        manifest.begin(self.folder, self.recipe, self.shards)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._lock.__exit__(None, None, None)
-        if isinstance(error, KeyboardInterrupt):
-            raise InterruptedRun("interrupted: run the same command to resume") from error
+    @property
+    def path(self) -> Path:
+        return Path(self.folder.address)
 
     def map(self, title: str, work: Work[Any, Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """Do the work on all tasks; an error stops it."""
@@ -208,8 +229,8 @@ class SignShards:
         entries["hash"] = bands(signatures)
         entries["document"] = np.arange(shard.lines, dtype=np.uint32)[:, None]
         flat = entries[~blank].reshape(-1)  # blank lines separate documents and stay
-        _save(self.folder / f"signatures-{shard.number:06}.npy", signatures)
-        _save(self.folder / f"buckets-{shard.number:06}.npy", flat[np.argsort(flat["hash"], kind="stable")])
+        save_array(self.folder / f"signatures-{shard.number:06}.npy", signatures)
+        save_array(self.folder / f"buckets-{shard.number:06}.npy", flat[np.argsort(flat["hash"], kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -239,7 +260,7 @@ class CompareBuckets:
             [np.stack([documents[1:][same], firsts[1:][same]], 1), np.stack([documents[1:][same], documents[:-1][same]], 1)]
         )
         pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
-        _save(path, self._similar(pairs))
+        save_array(path, self._similar(pairs))
 
     def _entries(self, partition: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes of a range, and the documents, counted over all shards."""
@@ -302,18 +323,19 @@ class DropDuplicates:
             if number not in found:
                 return None
             of, alike = found[number]
-            return {"reason": "near-duplicate", "of": self._place(of), "similarity": round(alike, 3)}
+            return {"reason": EQUAL if alike == 1 else NEAR, "of": self._place(of), "similarity": round(alike, 3)}
 
         return rewrite(shard, self.folder, self.column, reason)
 
     def _found(self, begin: int, end: int) -> dict[int, tuple[int, float]]:
-        """Return the documents of a shard to drop, each with the earliest that it is similar to."""
+        """Return the documents of a shard to drop, each with the earliest that has its words, or else is similar."""
         found: dict[int, tuple[int, float]] = {}
         for partition in range(self.partitions):
             table = np.load(self.folder / "_work" / f"found-{partition:06}.npy", mmap_mode="r")
             here = slice(*np.searchsorted(table["document"], np.array([begin, end], dtype=np.uint64)).tolist())
             for document, of, alike in np.array(table[here]).tolist():
-                if document - begin not in found or of < found[document - begin][0]:
+                before = found.get(document - begin)
+                if before is None or (alike < 1, of) < (before[1] < 1, before[0]):
                     found[document - begin] = (of, alike)
         return found
 
@@ -329,8 +351,3 @@ def _places(shards: Sequence[Shard]) -> tuple[tuple[int, str, int], ...]:
         places.append((document, piece.file, piece.first))
         document += piece.lines
     return tuple(places)
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    with atomic(path) as part, part.open("wb") as file:
-        np.save(file, array)

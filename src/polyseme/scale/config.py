@@ -104,14 +104,14 @@ class DatasetConfig(EngineConfig):
     )
     mix: str | tuple[float, ...] | None = setting(
         None,
-        "Weighted sum of all layers, one vector per word: the weights, or the folder of a trained task, whose mix is used.",
+        "Return a weighted sum of the layers, one vector per word: the weights, or a trained task whose weights are used.",
         metavar="N,N,N|TASK",
         parse=parse_mix,
         default_text="none",
         group="Dataset",
     )
     normalize_layers: bool = setting(
-        False, "Normalize the layers of each word before they are mixed; a trained task says it itself.", group="Dataset"
+        False, "Apply layer norm before the weighted sum. For a trained task, its own setting is used.", group="Dataset"
     )
     field: str | None = setting(
         None,

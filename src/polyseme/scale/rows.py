@@ -23,10 +23,9 @@ from polyseme.text.files.decompression import is_compressed
 from polyseme.text.files.encodings import wide_encoding
 from polyseme.text.files.lines import decoded
 from polyseme.text.files.reader import PARQUET
-from polyseme.text.labelled.csv_rows import SEPARATORS, separator_of
+from polyseme.text.labelled.csv_rows import SEPARATORS, csv_reader, separator_of
 
 _BLOCK = 1 << 20
-_MAX_FIELD = 1 << 27  # characters of one CSV field
 
 
 class Row(NamedTuple):
@@ -101,11 +100,10 @@ class PieceReader:
             yield text
 
     def _csv(self, lines: Iterator[str]) -> Iterator[str]:
-        csv.field_size_limit(_MAX_FIELD)
         first = next(lines, "")
-        rows = csv.reader((f"{line}\n" for line in itertools.chain([first], lines)), delimiter=self._separator(first))
+        rows = csv_reader((f"{line}\n" for line in itertools.chain([first], lines)), self._separator(first))
         try:
-            header = next(rows, [])
+            header: list[str] = next(rows, [])
             if self.column not in header:
                 raise FormatError(
                     self.piece.file,
@@ -124,9 +122,7 @@ class PieceReader:
         """Return what separates the cells of CSV: a sign that shows the column of the text in the first line, if any does."""
         tabs = ".tsv" in {suffix.lower() for suffix in PurePosixPath(self.piece.file).suffixes}
         signs = ("\t", *SEPARATORS) if tabs else SEPARATORS
-        return next(
-            (each for each in signs if self.column in next(csv.reader([first], delimiter=each), [])), separator_of([first])
-        )
+        return next((each for each in signs if self.column in next(csv_reader([first], each), [])), separator_of([first]))
 
     def _parquet(self, raw: Any) -> Iterator[str]:
         with parquet_file(raw, self.piece.file) as table:

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from typing import Any
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from polyseme.serve.metrics import Metrics
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+OTHER = "other"
+"""The endpoint of an address that there is not."""
+_LONGEST = 80  # characters of such an address that the log shows
 access_log = logging.getLogger("polyseme.serve.access")
 
 
@@ -57,7 +61,7 @@ class AccessLog:
         """The endpoint of a request that was refused before it got there; other: there is none at its address."""
         if self._paths is None:
             self._paths = frozenset(scope["app"].openapi()["paths"] if "app" in scope else ())
-        return scope["path"] if scope["path"] in self._paths else "other"
+        return scope["path"] if scope["path"] in self._paths else OTHER
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         endpoint = getattr(scope.get("route"), "path", None) or self._known(scope)
@@ -70,6 +74,7 @@ class AccessLog:
             "method": scope["method"],
             # with the name of the task where it is known; of other requests the address may be anything
             "endpoint": scope["path"] if "{" in endpoint and status < 300 else endpoint,
+            "path": _shown(scope["path"]) if endpoint == OTHER and status in (404, 405) else None,
             "status": status,
             "texts": state.get("texts"),
             "words": state.get("words"),
@@ -79,3 +84,9 @@ class AccessLog:
         if access_log.isEnabledFor(logging.INFO):  # not by `info`, which looks for the line of code that called it
             extra = {"fields": {name: value for name, value in fields.items() if value is not None}}
             access_log.handle(access_log.makeRecord(access_log.name, logging.INFO, "", 0, "request", (), None, extra=extra))
+
+
+def _shown(path: str) -> str:
+    """An address that there is not, for the log: percent-encoded, so that it is one word, and cropped; without its query."""
+    escaped = quote(path.encode("utf-8", "surrogatepass"))
+    return escaped if len(escaped) <= _LONGEST else f"{escaped[:_LONGEST]}..."

@@ -23,6 +23,7 @@ from polyseme.serve.access import AccessLog
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
 from polyseme.serve.limits import MAX_NAME, PARSED, Gate, HostCheck
+from polyseme.serve.logs import error_without_texts
 from polyseme.serve.openapi import (
     EMBEDDINGS,
     ERRORS,
@@ -217,7 +218,7 @@ def _add_errors(app: FastAPI) -> None:
         return ApiError(error.status_code, message.format(allowed=allowed), headers=error.headers).response()
 
     async def bug(_: Request, error: Exception) -> Response:
-        _log.error("a bug of ours: %s", type(error).__name__)
+        _log.error("internal error, please report this line: %s", error_without_texts(error))
         return api_error(RuntimeError()).response()
 
     for kind in (ApiError, PolysemeError):

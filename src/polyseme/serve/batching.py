@@ -29,11 +29,12 @@ from typing import Any, Protocol
 
 from polyseme.base.errors import PolysemeError
 from polyseme.nn.pauses import pausing
+from polyseme.serve.logs import error_without_texts
 from polyseme.serve.speed import SpeedMeter
 
 BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.0
 FEW = 64
-"""Requests that may always wait, however long: so many clients may ask a slow model at a time."""
+"""Up to this many requests are queued whatever the expected wait, so that a slow model can serve several clients."""
 _PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps; longer texts are long
 _BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
 _BURST, _BURST_SECONDS = 3, 2.0  # for so long, so many times the wait is allowed: a short burst or stall is no overload
@@ -414,7 +415,7 @@ def compute_alone(operation: Operation, contents: list[Any]) -> list[Any]:
     except Exception as error:
         if len(contents) == 1:
             if not isinstance(error, PolysemeError):
-                _log.warning("a text of %s failed: %s", operation.key, type(error).__name__)
+                _log.error("internal error on a text of %s: %s", operation.key, error_without_texts(error))
             return [_without_frames(error)]
     half = len(contents) // 2
     return compute_alone(operation, contents[:half]) + compute_alone(operation, contents[half:])

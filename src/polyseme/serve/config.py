@@ -13,7 +13,9 @@ _NETWORK, _LIMITS, _COMPUTING, _LOGS = "Network", "Limits", "Computing", "Logs"
 class ServeConfig(Config):
     """Where the service listens, what it accepts, and how it computes."""
 
-    host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0: all of this machine.", metavar="ADDRESS", group=_NETWORK)
+    host: str = setting(
+        "127.0.0.1", "Address to listen on; 0.0.0.0: all network interfaces.", metavar="ADDRESS", group=_NETWORK
+    )
     port: int = setting(8000, "Port to listen on; 0: any free one.", min=0, max=65535, group=_NETWORK)
     api_key: str | None = setting(
         None,
@@ -35,28 +37,30 @@ class ServeConfig(Config):
         group=_NETWORK,
     )
     max_body_bytes: int = setting(
-        16 * 1024 * 1024, "Largest body of a request, in bytes, compressed or not.", min=1, group=_LIMITS
+        16 * 1024 * 1024, "Maximum size of a request body in bytes, compressed or not.", min=1, group=_LIMITS
     )
-    max_texts: int = setting(20_000, "Most texts of a request.", min=1, group=_LIMITS)
-    max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
-    max_requests: int = setting(1024, "Most requests at a time.", min=1, group=_LIMITS)
+    max_texts: int = setting(20_000, "Maximum number of texts per request.", min=1, group=_LIMITS)
+    max_text_words: int = setting(20_000, "Maximum number of words per text.", min=1, group=_LIMITS)
+    max_requests: int = setting(1024, "Maximum number of open requests.", min=1, group=_LIMITS)
     max_wait: float = setting(
         1.0,
-        "Most seconds of work that may wait to be computed, by the speed so far; 64 requests may always wait.",
+        "Maximum expected wait of a new request, else it is refused (status 429); up to 64 requests are always queued.",
         above=0,
         metavar="SECONDS",
         group=_LIMITS,
     )
-    max_queue_words: int = setting(32_768, "Most words that wait to be computed.", min=1, group=_LIMITS)
+    max_queue_words: int = setting(
+        32_768, "Maximum number of words in the queue; requests beyond it are refused (status 429).", min=1, group=_LIMITS
+    )
     read_timeout: float = setting(
         30.0,
-        "Seconds in which the headers of a request must arrive, and then its body.",
+        "Seconds to wait for the headers of a request, and then its body.",
         above=0,
         metavar="SECONDS",
         group=_LIMITS,
     )
-    batch_words: int = setting(2_048, "Words that are computed together.", min=1, group=_COMPUTING)
-    workers: int = setting(1, "Processes that answer; they share the weights in memory.", min=1, group=_COMPUTING)
+    batch_words: int = setting(2_048, "Maximum number of words per batch.", min=1, group=_COMPUTING)
+    workers: int = setting(1, "Worker processes; they share the weights in memory.", min=1, group=_COMPUTING)
     shutdown_timeout: int = setting(
         30, "Seconds to finish open requests in when the service is stopped.", min=0, metavar="SECONDS", group=_COMPUTING
     )

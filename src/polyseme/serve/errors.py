@@ -78,4 +78,4 @@ def api_error(error: BaseException) -> ApiError:
         return unreadable(str(error))
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error) or type(error).__name__ == "OutOfMemoryError":
         return ApiError(503, "not enough memory for this text: send shorter texts", code="out_of_memory")
-    return ApiError(500, "an error of the service itself; its log says more", code="internal")
+    return ApiError(500, "internal error of the service: its log says where", code="internal")

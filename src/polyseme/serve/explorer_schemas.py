@@ -146,12 +146,17 @@ class Curve(BaseModel):
     points: list[tuple[int, float]] = Field(description="Steps and values.")
 
 
+class ScoreCurve(Curve):
+    best: tuple[int, float] | None = Field(description="The evaluation whose network is kept.")
+
+
 class Run(BaseModel):
     name: str
-    live: bool = Field(description="Whether its log has grown lately.")
+    live: bool = Field(description="Whether it goes on: its log has grown lately.")
+    state: Literal["training", "finished", "stopped"]
     step: int
     loss: Curve
-    dev: Curve
+    dev: ScoreCurve
     speed: Curve
 
 

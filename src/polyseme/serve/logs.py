@@ -1,13 +1,19 @@
-"""The log of the service on stderr: one line for each request and event, as text or JSON, never with the texts of users."""
+"""The log of the service on stderr: one line for each request and event, as text or JSON, never with the texts of users.
+
+The message of an exception may hold a text, so of an exception the log has its type and the lines of code that it came from.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+
+from polyseme.base.display import count
 
 log = logging.getLogger("polyseme.serve")
 
@@ -19,8 +25,11 @@ class TextLines(logging.Formatter):
         fields = getattr(record, "fields", None)
         if fields is None:
             return f"{_time(record)} {record.levelname.lower()}: {_message(record)}"
-        parts = [str(fields.get(name, "-")) for name in ("client", "method", "endpoint", "status")]
-        parts += [f"{fields[name]} {name}" for name in ("texts", "words") if name in fields]
+        address = fields.get("path", fields.get("endpoint", "-"))
+        parts = [
+            str(each) for each in (fields.get("client", "-"), fields.get("method", "-"), address, fields.get("status", "-"))
+        ]
+        parts += [count(fields[name], name.removesuffix("s")) for name in ("texts", "words") if name in fields]
         return f"{_time(record)} {' '.join(parts)} {fields['milliseconds']} ms"
 
 
@@ -33,9 +42,26 @@ class JsonLines(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """What is said, on one line; of an exception its kind alone, because its text may have texts of users in it."""
-    kind = record.exc_info[0] if record.exc_info else None
-    return " ".join(record.getMessage().split()) + (f": {kind.__name__}" if kind else "")
+    """What is said, on one line."""
+    error = record.exc_info[1] if record.exc_info else None
+    return " ".join(record.getMessage().split()) + (f": {error_without_texts(error)}" if error else "")
+
+
+def error_without_texts(error: BaseException) -> str:
+    """Return the type of an exception with file, line and function of each frame, and those of its causes.
+
+    >>> error_without_texts(ValueError("a text of a user"))
+    'ValueError'
+    """
+    parts: list[str] = []
+    seen = set[int]()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        frames = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(each.__traceback__)]
+        parts.append(f"{type(each).__name__} at {', '.join(frames)}" if frames else type(each).__name__)
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return ", caused by ".join(parts)
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -78,6 +78,7 @@ class ServedModel:
             "static": encoder.static,
             "splitter": encoder.splitter.name,
             "language": self.language,
+            "searches": None if self.index is None else self.source,
             "endpoints": ["words", "tokenize", "embeddings", *(name for name, can in able.items() if can)],
         }
 

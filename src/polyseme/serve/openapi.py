@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -197,6 +197,7 @@ class ModelEntry(BaseModel):
     static: bool = Field(description="Whether a word has the same vector in every sentence.")
     splitter: str
     language: str | None = Field(description="`en`, `zh`, or null if the splitter does not tell.")
+    searches: Literal["samples", "corpus"] | None = Field(description="The text of `neighbours`; null: there is none.")
     endpoints: list[str]
 
 

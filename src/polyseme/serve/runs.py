@@ -12,10 +12,12 @@ from typing import Any
 
 from polyseme.analysis.training_curve import LOG, points
 from polyseme.base.errors import PolysemeError
+from polyseme.tasks.finished_run import has_checkpoint, has_ended
+from polyseme.tasks.fit import RESULT
 
 MAX_RUNS, MAX_POINTS = 24, 500
 LIVE_SECONDS = 90.0
-"""A run whose log has grown within so many seconds goes on."""
+"""A run is live if its log changed within this many seconds."""
 _NOT_SCORES = ("step", "kind", "seconds", "epoch", "best", "words_per_second", "learning_rate")
 
 
@@ -23,26 +25,40 @@ def runs_in(folder: str | None) -> dict[str, Any]:
     """The newest runs of a folder and of its subfolders, by name."""
     if folder is None:
         return {"folder": None, "runs": []}
-    root = Path(folder)
+    root = Path(folder).expanduser().resolve()
     if not root.is_dir():
         raise PolysemeError("the folder of --runs is not there: start the service with another")
     logs = [path for path in islice(root.rglob(LOG), 10_000) if path.is_file()]
     newest = sorted(logs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
-    return {"folder": root.name, "runs": sorted((_run(root, path) for path in newest), key=lambda run: run["name"])}
+    return {
+        "folder": root.name or str(root),
+        "runs": sorted((_run(root, path) for path in newest), key=lambda run: run["name"]),
+    }
 
 
 def _run(root: Path, log: Path) -> dict[str, Any]:
     lines = list(_lines(log))
     name = log.parents[1].relative_to(root).as_posix()
-    score = _score(lines)
+    score, state = _score(lines), _state(log)
+    dev = points(lines, "dev", (score,)) if score else []
+    best = max((line["step"] for line in lines if line.get("best") is True), default=None)
     return {
         "name": root.name if name == "." else name,
-        "live": time.time() - log.stat().st_mtime < LIVE_SECONDS,
+        "live": state == "training",
+        "state": state,
         "step": max((int(line["step"]) for line in lines if isinstance(line.get("step"), int)), default=0),
         "loss": {"name": "loss", "points": _thinned(points(lines, "train", ("loss", "sampled_loss")))},
-        "dev": {"name": score, "points": _thinned(points(lines, "dev", (score,))) if score else []},
+        "dev": {"name": score, "points": _thinned(dev), "best": next((each for each in dev if each[0] == best), None)},
         "speed": {"name": "words_per_second", "points": _thinned(points(lines, "train", ("words_per_second",)))},
     }
+
+
+def _state(log: Path) -> str:
+    """Whether a run is training, finished, or stopped before its end."""
+    folder = log.parents[1]
+    if has_ended(folder) or ((folder / RESULT).is_file() and not has_checkpoint(folder)):  # a study keeps no checkpoint
+        return "finished"
+    return "training" if time.time() - log.stat().st_mtime < LIVE_SECONDS else "stopped"
 
 
 def _lines(log: Path) -> list[dict[str, Any]]:

@@ -44,8 +44,9 @@ def _about_script(model: ServedModel, texts: Sequence[str | list[str]]) -> list[
 
 def _about_script_of_task(task: Task, texts: Sequence[str]) -> list[str]:
     seen, encoders = sample(texts), task.features.contextual
-    needs_profile = not seen.isascii() or any(encoder.source == "zh" for encoder in encoders)
-    profile = ScriptProfile.of(seen) if needs_profile else _ASCII
+    if seen.isascii() and all(encoder.source != "zh" for encoder in encoders):
+        return []
+    profile = ScriptProfile.of(seen)
     return [why for encoder in encoders for why in task_warnings(encoder, profile, seen)]
 
 

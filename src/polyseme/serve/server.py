@@ -44,14 +44,17 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Models = Annotated[
     Sequence[str],
     Setting(
-        help="Models to load, each with NAME= before it or known by its last part: shipped ones, folders, files or Hub ids. "
-        "The first is the default of requests. Without any: en and zh.",
+        help="Models to load, as MODEL or NAME=MODEL: shipped names, folders, files or Hub ids. Without NAME=, the name "
+        "is the last part of the path. The first is the default of requests. Without any: en and zh.",
         metavar="MODEL",
     ),
 ]
 Tasks = Annotated[
     Sequence[str],
-    Setting(help="Folder of a trained task, with NAME= before it or known by its last part (may be repeated).", metavar="TASK"),
+    Setting(
+        help="Folder of a trained task, as TASK or NAME=TASK; without NAME=, its name is that of the folder (may be repeated).",
+        metavar="TASK",
+    ),
 ]
 SearchedCorpus = Annotated[
     AnyCorpus | None,

@@ -10,6 +10,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
+from polyseme.base.errors import PolysemeError
 from polyseme.encoders.layer_choice import select_layers
 from polyseme.encoders.text_pooling import TextPooler, text_pooler
 from polyseme.serve.batching import Item, Operation
@@ -50,7 +51,10 @@ async def words(service: Service, request: Request, body: WordsRequest) -> Respo
     """Give the vectors of all words of all texts, a part at a time."""
     model = service.loaded.model(body.model)
     form = accepted_format(request.headers.get("accept", "*/*"))
-    selection = select_layers(body.layers, model.encoder.layers)
+    try:
+        selection = select_layers(body.layers, model.encoder.layers)
+    except PolysemeError as error:
+        raise unreadable(str(error), "layers") from None
     layers = None if selection.single else len(np.arange(model.encoder.layers)[selection.index])
     texts = await service.split(model, body.input)
     items = [Item(text.words, len(text.words)) for text in texts]
@@ -60,10 +64,11 @@ async def words(service: Service, request: Request, body: WordsRequest) -> Respo
     if len(items) == 1 and isinstance(first[0], BaseException):
         raise api_error(first[0])
     shape = (model.encoder.dim,) if layers is None else (layers, model.encoder.dim)
+    told = warned(model, body.input, empty="whose list of vectors is empty")
     if form.raw is None:
-        head = {"model": model.name, **warned(model, body.input), "layers": body.layers, "dim": model.encoder.dim}
+        head = {"model": model.name, **told, "layers": body.layers, "dim": model.encoder.dim}
         return StreamedResponse(_json(head, texts, _resumed(first, parts), body.encoding_format), media_type="application/json")
-    headers = _raw_headers(texts, shape, form) | _header(warned(model, body.input))
+    headers = _raw_headers(texts, shape, form) | _header(told)
     return StreamedResponse(_raw(texts, shape, _resumed(first, parts), form), media_type=RAW_TYPE, headers=headers)
 
 

@@ -20,7 +20,7 @@ from polyseme.analysis.plots import check_plot
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders.shipped import resolve_path
-from polyseme.studies.config import NONE, CompareConfig
+from polyseme.studies.config import ELMO, NONE, WORD2VEC, CompareConfig, baseline_problems
 from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment, quick_fingerprint
 from polyseme.studies.finetuning import FINETUNE, FROZEN, default_options, without_mode
 from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for, parse_lists
@@ -61,10 +61,14 @@ class Study:
     @classmethod
     def from_config(cls, config: CompareConfig, out: str | Path) -> Self:
         """Build the study that a config describes, and check it."""
+        names = tuple(dict.fromkeys(config.tasks))
+        rows = config.rows({labelled_set(each).language for name in names for each in members(name)})
+        if problem := next(iter(baseline_problems(config.baseline, rows)), None):
+            raise UsageError(problem)
         study = cls(
             Path(out),
-            tuple(dict.fromkeys(config.tasks)),
-            tuple(dict.fromkeys(config.encoders)),
+            names,
+            rows,
             tuple(dict.fromkeys(config.seeds)),
             vectors=config.vector_files(),
             train_fractions=tuple(dict.fromkeys(config.train_fractions)),
@@ -103,12 +107,12 @@ class Study:
         for name in without_mode(row).split("+"):
             if name in self.models:
                 name = str(Path(self.models[name]).resolve())
-            elif name == "word2vec":
+            elif name == WORD2VEC:
                 if language not in self.vectors:
                     given = arg("vectors", f"{language}=FILE")
                     raise UsageError(f"the row {row!r} needs word vectors for the language {language!r}: give {given}")
                 name = str(Path(self.vectors[language]).resolve())
-            names.append(language if name == "elmo" else name)
+            names.append(language if name == ELMO else name)
         return "+".join(names)
 
     def _options(self, name: str, row: str) -> dict[str, Any]:
@@ -163,7 +167,7 @@ class Study:
     def check_models(self) -> None:
         """Raise an error for missing models of experiments that are not done; download those of the Hugging Face Hub."""
         for name in sorted({each for one in self.experiments() if not one.done for each in encoder_names(one.encoders)}):
-            resolve_path(name)
+            resolve_path(name, [NONE, WORD2VEC, ELMO, *self.models])
 
     def run(self, *, jobs: int = 1, device: str | None = None, notify: Notify = print) -> list[Experiment]:
         """Run all experiments that are not done, `jobs` at a time; return all, or raise an error that names those that failed.
@@ -205,7 +209,7 @@ class Study:
 
     def report(self, baseline: str | None = None, *, plot: bool = False, costs: NamedCosts | None = None) -> ComparisonResult:
         """Write the table of the finished experiments; the default baseline is `word2vec` if it is a row, else the first."""
-        baseline = baseline or ("word2vec" if "word2vec" in self.rows else next(iter(self.rows), NONE))
+        baseline = baseline or (WORD2VEC if WORD2VEC in self.rows else next(iter(self.rows), NONE))
         return write_report(self.out, table(self.experiments(), baseline, self.groups), plot=plot, costs=costs)
 
 

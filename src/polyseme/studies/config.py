@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ METHODS = ("ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "u
 """Pre-training methods by the year of their publication."""
 NONE = "none"
 """The row without encoders."""
+WORD2VEC, ELMO = "word2vec", "elmo"
+"""In a row: the word vectors and the shipped model of the data set's language."""
 BASELINE = "word2vec if it is a row, else the first row"
 _DATA, _ENCODERS, _COMPUTING = "Data", "Encoders", "Computing"
 _SCOPED = "[SCOPE:]NAME=VALUE"
@@ -24,11 +26,13 @@ _SCOPED = "[SCOPE:]NAME=VALUE"
 class StudyConfig(Config):
     """Settings that comparisons and lineages share."""
 
-    seeds: tuple[int, ...] = setting((1, 2, 3), "Seeds; each gives one experiment.", min=0, metavar="N,...", group="Training")
+    seeds: tuple[int, ...] = setting(
+        (1, 2, 3), "Random seeds; each is an experiment of its own.", min=0, metavar="N,...", group="Training"
+    )
     options: tuple[str, ...] = setting(
         (),
-        "Setting of training, such as epochs=5: of all experiments, of those of a data set (ner:epochs=5), of a row, or of "
-        "fine-tuned rows (finetune:epochs=5). May be repeated; each data set has its own defaults.",
+        "Training option for all experiments (epochs=5), one data set (ner:epochs=5), one row (bert:epochs=5) or fine-tuned "
+        "rows (finetune:epochs=5). May be repeated; each data set has its own defaults.",
         option="option",
         metavar=_SCOPED,
         repeat=True,
@@ -51,9 +55,10 @@ class CompareConfig(StudyConfig):
         help="Labelled data sets by name; coref is the mean of two.", metavar="NAME,...", group=_DATA
     )
     encoders: tuple[str, ...] = setting(
-        (NONE, "word2vec", "word2vec+elmo"),
+        (),
         "Rows of the table: none, or encoders joined by +, with :finetune at the end to fine-tune them. word2vec and elmo are "
         "those of the data set's language.",
+        default_text="none,en (zh for Chinese data); none,word2vec,word2vec+elmo with --vectors",
         metavar="ROW,...",
         group=_ENCODERS,
     )
@@ -74,8 +79,24 @@ class CompareConfig(StudyConfig):
     )
 
     def problems(self) -> Iterable[str]:
-        yield from empty_problems(self, "tasks", "encoders", "seeds", "train_fractions")
-        yield from baseline_problems(self.baseline, self.encoders)
+        yield from empty_problems(self, "tasks", "seeds", "train_fractions", *(["encoders"] if self.encoders else []))
+        if self.encoders:
+            yield from baseline_problems(self.baseline, self.encoders)
+        named = {text.partition("=")[0] for text in self.models}
+        needing = [row for row in self.encoders if WORD2VEC in row.removesuffix(":finetune").split("+")]
+        if needing and not self.vectors and WORD2VEC not in named:
+            yield f"the row {needing[0]!r} needs word vectors: give {arg('vectors', 'en=FILE')}"
+
+    def rows(self, languages: Collection[str]) -> tuple[str, ...]:
+        """The rows of the table, for data sets in some languages.
+
+        >>> CompareConfig(tasks=("ner",)).rows({"en"}), CompareConfig(tasks=("msra",), vectors=("zh=vectors.bin",)).rows({"zh"})
+        (('none', 'en'), ('none', 'word2vec', 'word2vec+elmo'))
+        """
+        if self.encoders:
+            return tuple(dict.fromkeys(self.encoders))
+        shipped = next(iter(languages)) if len(languages) == 1 else ELMO
+        return (NONE, WORD2VEC, f"{WORD2VEC}+{ELMO}") if self.vectors else (NONE, shipped)
 
     def vector_files(self) -> dict[str, str]:
         return dict(_existing("vectors", text, "a language and a file, such as en=vectors.bin") for text in self.vectors)

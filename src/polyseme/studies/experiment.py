@@ -83,6 +83,9 @@ class Experiment:
         """The scores, and the seconds that it took."""
         result = self.result or {}
         scores = {name: values[result["main"]] for name, values in result.get("scores", {}).items()}
+        labelled = labelled_set(self.set)
+        if labelled.test == labelled.dev:  # there is no other data to test on
+            scores.pop("test", None)
         return ", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + f"  ({result.get('seconds', 0):,.0f} s)"
 
     def changes(self) -> str:

@@ -15,6 +15,7 @@ import logging
 import math
 import shutil
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from polyseme.base.display import columns, count, html_table, json_text
+from polyseme.base.display import columns, count, format_score, html_table, json_text
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import report
@@ -31,14 +32,16 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.studies.train import Encoders, Notify, TaskJob
 from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.error_analysis import ErrorReport, html_confusion
 from polyseme.tasks.fit import RESULT, SCORE_COUNTS, RunDisplay, Splits
 from polyseme.tasks.folder import load
 from polyseme.tasks.folder_check import FOLDS, PREDICTIONS, check_out_of_folds
 from polyseme.tasks.registry import task_class
 from polyseme.tasks.splits import split_plan
-from polyseme.tasks.training_report import baseline_scores
+from polyseme.tasks.training_report import baseline_scores, confusion_block, worst_block
 
 LAYERS = "layers"
+_LEAST = 0.05  # points that print as a difference
 Scores = dict[str, float]
 _log = logging.getLogger(__name__)
 
@@ -58,8 +61,11 @@ class CrossValidation:
     baselines: dict[str, list[Scores]]
     """Scores of baselines on each fold, by name."""
     seconds: float
+    """That all folds took, with their frozen layers and the predictions."""
     stopped_by: str | None = None
     """The signal that interrupted the training."""
+    errors: ErrorReport | None = None
+    """What is wrong in the predictions for all examples; None where this call did not predict them."""
 
     @property
     def predictions(self) -> Path | None:
@@ -98,7 +104,12 @@ class CrossValidation:
         if self.stopped_by is not None:
             head += ", stopped: the same command continues"
         lines = [columns(self._rows(), indent=0, right=range(1, 20)), self.verdict(), self.comparison()] if self.folds else []
-        lines += [] if self.predictions is None else [f"predictions for all examples: {self.predictions}"]
+        if self.errors is not None and self.errors.confusion is not None:
+            lines.append(confusion_block(self.errors, "all predictions"))
+        if self.errors is not None and self.errors.worst:
+            lines.append(worst_block(self.errors, "all predictions"))
+        blank = "\n" if self.errors is not None else ""
+        lines += [] if self.predictions is None else [f"{blank}predictions for all examples: {self.predictions}"]
         return "\n".join(filter(None, [head, *lines]))
 
     def verdict(self) -> str:
@@ -108,38 +119,43 @@ class CrossValidation:
         return f"test {', '.join([f'{self.main} {100 * self.mean[self.main]:.1f}{spread}', *others])}"
 
     def comparison(self) -> str:
-        """Return a sentence that compares the folds with those of the best baseline; empty without one."""
+        """Return a sentence that compares the means, as they print, with those of the best baseline; empty without one.
+
+        Chance is judged by the gains in each fold.
+        """
         name = max(self.baselines, key=lambda each: _mean(self.baselines[each])[self.main], default=None)
         if name is None or len(self.folds) < 2:
             return ""
         gains = [own[self.main] - other[self.main] for own, other in zip(self.folds, self.baselines[name], strict=True)]
-        points, error = 100 * statistics.mean(gains), 100 * statistics.stdev(gains) / math.sqrt(len(gains))
-        chance = "; that may be chance" if abs(points) < 2 * error else ""
-        return f"{abs(points):.1f} points {'above' if points >= 0 else 'BELOW'} {name}, fold by fold{chance}"
+        mean, error = statistics.mean(gains), statistics.stdev(gains) / math.sqrt(len(gains))
+        points = round(100 * self.mean[self.main], 1) - round(100 * _mean(self.baselines[name])[self.main], 1)
+        if abs(points) < _LEAST:
+            return f"equal to {name}"
+        chance = "; that may be chance" if abs(mean) < 2 * error else ""
+        return f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'} {name}{chance}"
 
     def _repr_html_(self) -> str:
         header, *rows = self._rows()
         verdict = ", ".join(filter(None, [self.verdict(), self.comparison()]))
-        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}, {verdict}")
+        table = html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}, {verdict}")
+        if self.errors is None or self.errors.confusion is None:
+            return table
+        return table + html_confusion(self.errors.confusion, caption="confusion matrix, all predictions")
 
     def _rows(self) -> list[list[str]]:
         names = list(self.mean)
-        rows = {"mean": self.mean, "standard deviation": self.std, "pooled": self.pooled}
+        rows = {"mean": self.mean, "standard deviation": self.std, "all predictions": self.pooled}
         rows |= {f"{name}, mean": _mean(several) for name, several in self.baselines.items()}
         rows |= {f"fold {number}": scores for number, scores in enumerate(self.folds, 1)}
         return [
             ["", *names],
-            *([title, *(_shown(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
+            *([title, *(format_score(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
         ]
 
 
 def _mean(folds: Sequence[Mapping[str, float]]) -> Scores:
     shared = [name for name in folds[0] if all(name in fold for fold in folds)] if folds else []
     return {name: statistics.fmean(fold[name] for fold in folds) for name in shared}
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
 @dataclass(frozen=True)
@@ -154,34 +170,41 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
     """Train and test a task on each fold of its data; `OUT/fold-1`, ... have the networks, `OUT` scores and predictions."""
     if folds < 2:
         raise UsageError(f"{arg('folds', folds)} is too few: give 2 or more")
+    if run.world_size > 1:
+        how = f"start it without torchrun, or leave out {arg('folds')}"
+        raise UsageError(f"{arg('folds', folds)} trains in one process, and there are {run.world_size}: {how}")
     if given := [name for name in ("dev", "test") if getattr(job.files, name) is not None]:
         raise UsageError(f"{arg('folds', folds)} divides the data itself: leave out {', '.join(map(arg, given))}")
     out = Path(job.out).expanduser()
     check_out_of_folds(out)
     _, config, _ = job.configured()
     splits = _splits(job, config, folds, run.seed, notify)
-    if run.is_main_process:
-        _check(out, _stamp(job, splits, folds, run.seed))
+    _check(out, _stamp(job, splits, folds, run.seed))
     cache = out / LAYERS if job.cache is None else job.cache
     results: list[dict[str, Any]] = []
     stopped, is_first = None, True
     for number, data in enumerate(splits, 1):
-        folder = out / f"fold-{number}"
+        folder, begun = out / f"fold-{number}", time.monotonic()
         if not (folder / RESULT).exists():
-            if run.is_main_process:
-                (out / PREDICTIONS).unlink(missing_ok=True)  # of a network that is no longer there
+            (out / PREDICTIONS).unlink(missing_ok=True)  # of a network that is no longer there
             display: RunDisplay = "summary" if is_first else "none"  # the settings of all folds are the same
             fold = dataclasses.replace(job, out=folder, data=data, cache=cache, display=display)
             told = notify if is_first else _log.debug
+            if is_first:
+                report(f"examples of fold {number} of {folds}, and the settings of all:")
             stopped, is_first = fold.train(run, accept_changes=accept_changes, notify=told).result.stopped_by, False
         if stopped is not None:
             break
         results.append(read_json(folder / RESULT))
-        if run.is_main_process:
-            report(fold_line(number, folds, results[-1]))
-    pooled = {} if stopped is not None else _pool(job, out, splits, Path(cache), run)
-    result = _result(out, results, pooled, stopped)
-    if stopped is None and run.is_main_process:
+        results[-1]["seconds"] = max(results[-1]["seconds"], time.monotonic() - begun)
+        report(fold_line(number, folds, results[-1]))
+    begun = time.monotonic()
+    pooled, errors = ({}, None) if stopped is not None else _pool(job, out, splits, Path(cache), run)
+    seconds = sum(float(each["seconds"]) for each in results) + time.monotonic() - begun
+    if stopped is None and (out / RESULT).exists():  # finished before, and shown again
+        seconds = max(seconds, float(read_json(out / RESULT).get("seconds", 0.0)))
+    result = _result(out, results, pooled, seconds, stopped, errors)
+    if stopped is None:
         write_text(out / RESULT, json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n")
         shutil.rmtree(out / LAYERS, ignore_errors=True)
     return result
@@ -257,23 +280,23 @@ def _check(out: Path, stamp: dict[str, Any]) -> None:
         raise PolysemeError(f"{out} {what}: give the old ones to continue it, or choose another folder")
 
 
-def _pool(job: TaskJob, out: Path, folds: Sequence[_Fold], cache: Path, run: Run) -> Scores:
-    """Write the predictions for all examples, unless they are there; return the scores over all examples.
+def _pool(job: TaskJob, out: Path, folds: Sequence[_Fold], cache: Path, run: Run) -> tuple[Scores, ErrorReport | None]:
+    """Write the predictions for all examples, unless they are there; return the scores over all examples, and the errors.
 
     The scores are from counts if there are any, else from the predictions.
     """
     paths = [out / f"fold-{number}" for number in range(1, len(folds) + 1)]
     has_counts = all((path / SCORE_COUNTS).exists() for path in paths)
-    scores = {} if has_counts and (out / PREDICTIONS).exists() else _predict(job, paths, folds, cache, run)
-    if not has_counts:
-        return scores
+    errors = None if has_counts and (out / PREDICTIONS).exists() else _predict(job, paths, folds, cache, run)
+    if errors is not None and not has_counts:
+        return errors.scores, errors
     sums = sum(np.load(path / SCORE_COUNTS).sum(0) for path in paths)
     main = str(read_json(paths[0] / RESULT)["main"])
-    return {main: float(task_class(job.task).score_from_counts(np.asarray(sums)))}
+    return {main: float(task_class(job.task).score_from_counts(np.asarray(sums)))}, errors
 
 
-def _predict(job: TaskJob, paths: Sequence[Path], folds: Sequence[_Fold], cache: Path, run: Run) -> Scores:
-    """Predict each fold with its network, write the predictions in the order of the data, and return their scores."""
+def _predict(job: TaskJob, paths: Sequence[Path], folds: Sequence[_Fold], cache: Path, run: Run) -> ErrorReport:
+    """Predict each fold with its network, write the predictions in the order of the data, and return what is wrong in them."""
     examples: list[Any] = []
     outputs: list[Any] = []
     rows: dict[int, dict[str, Any]] = {}
@@ -286,12 +309,18 @@ def _predict(job: TaskJob, paths: Sequence[Path], folds: Sequence[_Fold], cache:
             rows[number] = {"fold": fold, **task.example_json(example, output, Path(job.files.train).name)}
         examples += test
         outputs += found
-    if run.is_main_process:
-        write_text(paths[0].with_name(PREDICTIONS), "".join(f"{json_text(rows[number])}\n" for number in sorted(rows)))
-    return task.score(examples, outputs)
+    write_text(paths[0].with_name(PREDICTIONS), "".join(f"{json_text(rows[number])}\n" for number in sorted(rows)))
+    return task.analyse_errors(examples, outputs, Path(job.files.train))
 
 
-def _result(out: Path, results: Sequence[Mapping[str, Any]], pooled: Scores, stopped: str | None) -> CrossValidation:
+def _result(
+    out: Path,
+    results: Sequence[Mapping[str, Any]],
+    pooled: Scores,
+    seconds: float,
+    stopped: str | None,
+    errors: ErrorReport | None,
+) -> CrossValidation:
     baselines: dict[str, list[Scores]] = {}
     for each in results:
         for name, scores in baseline_scores(each.get("baseline")).items():
@@ -305,6 +334,7 @@ def _result(out: Path, results: Sequence[Mapping[str, Any]], pooled: Scores, sto
         [dict(each["scores"]["test"]) for each in results],
         pooled,
         {name: several for name, several in baselines.items() if len(several) == len(results)},
-        sum(float(each["seconds"]) for each in results),
+        seconds,
         stopped,
+        errors,
     )

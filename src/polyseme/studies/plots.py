@@ -89,16 +89,21 @@ def _bar_panel(axes: Any, rows: Sequence[ComparisonRow], sets: Sequence[str], sh
         if not mine:
             continue
         positions = [position + (number - (len(shown) - 1) / 2) * width for position, _ in mine]
-        heights, stds = [100 * row.mean for _, row in mine], [100 * row.std for _, row in mine]
+        heights, stds = [100 * row.mean for _, row in mine], [100 * _spread(row) for _, row in mine]
         drawn = axes.bar(
             positions, heights, width * 0.92, yerr=stds, color=style.colour, label=name, ecolor=TEXT, capsize=2, **style.hatch
         )
         axes.bar_label(drawn, labels=[f"{height:.1f}" for height in heights], padding=3, fontsize=8, color=TEXT)
-    low, high = axis([value for row in rows for value in (row.mean, row.mean + row.std)])
+    low, high = axis([value for row in rows for value in (row.mean, row.mean + _spread(row))])
     axes.set_ylim(100 * low, 100 * high)
     axes.set_xticks(range(len(sets)), [f"{name}\n{_measure(rows, name)}" for name in sets])
     plain_axes(axes)
     return low
+
+
+def _spread(row: ComparisonRow) -> float:
+    """The length of a bar's error bar: it has none with a single seed."""
+    return 0.0 if math.isnan(row.std) else row.std
 
 
 def plot_learning_curve(rows: Sequence[ComparisonRow], path: str | Path) -> Path:

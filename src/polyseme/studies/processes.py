@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from polyseme.base.signals import GracefulStop
+from polyseme.text.files.parallel_map import cpu_count
 
 Process = subprocess.Popen[bytes]
 Job = TypeVar("Job")
@@ -45,7 +46,7 @@ def run_parallel(
 
 def start_process(command: Sequence[str], log: Path, *, jobs: int = 1) -> Process:
     """Start a command as one of some parallel jobs, with its part of the cores; append its output to the log."""
-    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, cpu_count() // jobs))}
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         file.write(f"{_BEGUN}{time.strftime('%Y-%m-%d %H:%M:%S')}: {shlex.join(command)}\n".encode())
@@ -70,8 +71,3 @@ def failure_reason(log: Path, code: int) -> str:
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     hint = ", perhaps because memory ran out" if name == "SIGKILL" else ""
     return f"killed by {name}{hint}; last line: {last}"
-
-
-def _cores() -> int:
-    """Cores that this process may use; a shared machine has more."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -18,11 +18,15 @@ from polyseme.studies.table import (
     NamedCosts,
     as_csv,
     cost_rows,
+    equality_warning,
     failure_warning,
     score_header,
     score_rows,
 )
 from polyseme.tasks.error_analysis import WIDTH
+
+TABLE = "table.md"
+"""In the folder of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,13 @@ class ComparisonResult:
         right = range(3, 10)
         tables = [columns(table, indent=0, right=right) for table in self._tables()]
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
-        return "\n\n".join([*tables, *([warning] if warning else [])])
+        place = f"The table is in {self.out / TABLE}" if self.rows else ""
+        return "\n\n".join([*tables, *filter(None, [warning, place])])
 
     @property
     def warning(self) -> str:
-        """That runs have learned nothing, if so."""
-        return failure_warning(self.rows)
+        """That runs have learned nothing, or that rows cannot be told apart, if so."""
+        return failure_warning(self.rows) or equality_warning(self.rows)
 
     def _repr_html_(self) -> str:
         tables = "".join(html_table(header, rows) for header, *rows in self._tables())
@@ -79,7 +84,7 @@ def write_report(
     if not rows:
         return ComparisonResult(out, [])
     result = ComparisonResult(out, rows, _costs(rows) if costs is None else costs)
-    write_text(out / "table.md", result.as_markdown())
+    write_text(out / TABLE, result.as_markdown())
     write_text(out / "table.csv", as_csv(rows))
     if plot:
         _plot(rows, out)

@@ -17,7 +17,7 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import chinese_splitter
-from polyseme.encoders.script_check import other_language
+from polyseme.encoders.script_check import other_letters, unknown_words
 from polyseme.studies.config import NONE
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
@@ -94,10 +94,13 @@ class DataScript:
 
     def report_encoders(self, encoders: Sequence[Encoder], notify: Notify) -> None:
         """Say that a shipped model has read nothing in the script or the language of the data."""
-        found = (other_language(each, self.profile, self.text, "data") for each in encoders)
-        if (what := next(filter(None, found), None)) is not None:
-            advice = f"give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)"
-            notify(f"{what}: its vectors say little; {advice}")
+        for encoder in encoders:
+            if (what := other_letters(encoder, self.profile, "data")) is not None:
+                others = f"give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)"
+                notify(f"{what}: its vectors say little; {others}")
+                break
+            if (what := unknown_words(encoder, self.profile, self.text, "data")) is not None:
+                notify(f"{what}: a model of your own text may help more (polyseme pretrain elmo)")
 
     def check_splitter(self, splitter: Splitter | None) -> None:
         """Refuse the English splitter for Chinese text."""

@@ -6,6 +6,7 @@ nothing else: networks and their training have the defaults that every user gets
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,12 @@ from typing import Any, Literal
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.tasks.registry import task_name
+from polyseme.text.labelled.numbered_lines import numbered_lines
 from polyseme.text.labelled.parallel import side
+from polyseme.text.script import is_chinese_data
 
 VARIABLE = "POLYSEME_DATA"
+_LINES = 500  # of a user's file, that tell its language
 
 
 @dataclass(frozen=True)
@@ -171,12 +175,21 @@ def labelled_set(name: str) -> LabelledSet:
     return LabelledSet(
         title=f"{task} of {Path(files[0]).name}",
         task=task_name(task),
-        language="en",
+        language="zh" if _is_chinese(files[0]) else "en",
         train=files[0],
         dev=files[1],
         test=files[-1],
         own=True,
     )
+
+
+def _is_chinese(path: str) -> bool:
+    """Whether a user's file is in Chinese; a file that cannot be read is reported when it is used."""
+    try:
+        lines = [line for _, line in itertools.islice(numbered_lines(path), _LINES)]
+    except (PolysemeError, OSError):
+        return False
+    return is_chinese_data(lines)
 
 
 def members(name: str) -> tuple[str, ...]:

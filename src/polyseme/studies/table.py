@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.base.display import count, format_duration
+from polyseme.base.errors import arg
+from polyseme.base.files import read_json
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
 from polyseme.pretraining.cost import Cost, read_cost
@@ -27,6 +29,7 @@ from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import GROUPS, labelled_set, members, title_of
 from polyseme.studies.train import encoder_names
 from polyseme.tasks.fit import SCORE_COUNTS
+from polyseme.tasks.folder_check import HEAD
 from polyseme.tasks.registry import task_class
 
 HEADER = ("data set", "train fraction", "encoders", "metric", "mean", "std", "seeds", "increase", "error reduction", "interval")
@@ -58,6 +61,8 @@ class ComparisonRow:
     """Of pre-training; None: unknown."""
     failures: tuple[str, ...] = ()
     """The warnings of its runs that have learned nothing; a group has none, as its data sets have rows of their own."""
+    wide: bool = False
+    """Whether a linear model of n-grams answers together with the network."""
 
     @property
     def mean(self) -> float:
@@ -65,11 +70,13 @@ class ComparisonRow:
 
     @property
     def std(self) -> float:
-        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
+        """Over seeds; NaN of a single one."""
+        return statistics.stdev(self.scores) if len(self.scores) > 1 else math.nan
 
     def formatted(self) -> list[str]:
         """Return the cells of the table, in per cent."""
-        numbers = [f"{100 * self.mean:.2f}", f"{100 * self.std:.2f}", str(len(self.scores))]
+        std = "" if math.isnan(self.std) else f"{100 * self.std:.2f}"
+        numbers = [f"{100 * self.mean:.2f}", std, str(len(self.scores))]
         cells = [title_of(self.set), f"{100 * self.train_fraction:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*cells, "", "", ""]
@@ -124,11 +131,17 @@ def _row(key: Key, found: dict[Key, Runs], baseline: str) -> ComparisonRow:
     gain = None if base is None or encoders == baseline else compare_runs(base, runs)
     failures = () if name in GROUPS else tuple(failure for run in runs for each in run if (failure := _failure(each)))
     cost = cost_of(runs[0][0].encoders)
-    return ComparisonRow(name, fraction, encoders, _measure(runs[0][0]), scores, gain, cost, failures)
+    wide = any(_has_wide_part(each) for run in runs for each in run)
+    return ComparisonRow(name, fraction, encoders, _measure(runs[0][0]), scores, gain, cost, failures, wide)
 
 
 def _measure(experiment: Experiment) -> str:
     return str((experiment.result or {})["main"])
+
+
+def _has_wide_part(experiment: Experiment) -> bool:
+    head = Path(experiment.out, HEAD)
+    return head.is_file() and bool(read_json(head)["config"].get("wide_features"))
 
 
 def _failure(experiment: Experiment) -> str:
@@ -150,6 +163,20 @@ def failure_warning(rows: Sequence[ComparisonRow]) -> str:
         names = "; ".join(dict.fromkeys(f"{title_of(row.set)}, {row.encoders}" for row in failed))
         which = f"{number} of {all_runs} runs have learned nothing ({names}), so their rows say nothing about the encoders"
     return f"{which}. The first: {failed[0].failures[0]}"
+
+
+def equality_warning(rows: Sequence[ComparisonRow]) -> str:
+    """Return which rows of a data set have the same scores, so that the table says nothing about them; empty: none."""
+    alike: dict[tuple[object, ...], list[ComparisonRow]] = {}
+    for row in rows:
+        alike.setdefault((row.set, row.train_fraction, row.scores), []).append(row)
+    same = [each for each in alike.values() if len(each) > 1]
+    if not same:
+        return ""
+    names = "; ".join(dict.fromkeys(f"{title_of(each[0].set)}: {', '.join(row.encoders for row in each)}" for each in same))
+    why = "the n-grams beside the network may decide all answers: compare without them"
+    hint = f"; {why} ({arg('option', 'wide=false')})" if any(row.wide for each in same for row in each) else ""
+    return f"rows have the same scores ({names}), so the table says nothing about their encoders{hint}"
 
 
 def _score(experiment: Experiment) -> float:
@@ -189,8 +216,8 @@ def as_csv(rows: Sequence[ComparisonRow]) -> str:
         gain, cost = row.gain, row.cost
         gains = [*("" if value is None else value for value in row.reduction), "" if gain is None else gain.p]
         costs = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
-        scores = " ".join(map(str, row.scores))
-        writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, row.std, *gains, scores, *costs])
+        scores, std = " ".join(map(str, row.scores)), "" if math.isnan(row.std) else row.std
+        writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, std, *gains, scores, *costs])
     return text.getvalue()
 
 

@@ -24,7 +24,7 @@ from polyseme.studies.recipes import layer_options, recipe_options, word_options
 from polyseme.studies.recorded import recorded_configs, recorded_dev_file
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
-from polyseme.tasks.error_analysis import UnknownLabel
+from polyseme.tasks.error_analysis import UnknownLabel, unknown_labels_message
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
@@ -175,8 +175,8 @@ class TaskJob:
             unknowns = task.unknown_labels(examples or [], labels, config, path or files.train)
             if path is not None and _has_other_labels(examples or [], unknowns):
                 raise UsageError(_other_labels(path, [each.label for each in unknowns], labels))
-            for unknown in unknowns:
-                notify(f"{unknown}; the training data has no such label, so it counts as wrong")
+            if unknowns:
+                notify(unknown_labels_message(unknowns, path or files.train))
         dev_file = None if files.dev is None else str(Path(files.dev).expanduser().absolute())
         names = {"dev": str(files.dev or files.train), "test": str(files.test)}
         return Splits(train, dev, test, names, dev_file=dev_file)

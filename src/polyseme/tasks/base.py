@@ -75,7 +75,7 @@ class Task(Learner):
     """How many columns of a table make a line of `polyseme predict`; 0: its lines are no columns."""
     score_name = "error"
     report: TrainingReport | None = None
-    """How well it does on dev and test data, where `polyseme.train` trained it just now."""
+    """How well it does on dev and test data, as its folder says; with errors where `polyseme.train` trained it just now."""
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__()
@@ -272,7 +272,7 @@ class Task(Learner):
         return self.features.lr_multipliers("features.")
 
     def __str__(self) -> str:
-        """How well it does, where it was trained just now; `repr` has the modules of the network."""
+        """How well it does, where that is known; `repr` has the modules of the network."""
         return repr(self) if self.report is None else f"{self.kind}\n{self.report}"
 
     def _repr_html_(self) -> str:
@@ -290,13 +290,15 @@ class Task(Learner):
         """Return the output for each example, in their order; texts of similar length share a batch."""
         was_training, outputs = self.training, [None] * len(data)
         self.eval()
-        with computing():
-            for first, part in data.with_layers(self.features):
-                for positions, batch in part.by_length():
-                    texts = self.vectors(self._inputs(batch))
-                    for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
-                        outputs[first + position] = output
-        self.train(was_training)
+        try:
+            with computing():
+                for first, part in data.with_layers(self.features):
+                    for positions, batch in part.by_length():
+                        texts = self.vectors(self._inputs(batch))
+                        for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
+                            outputs[first + position] = output
+        finally:
+            self.train(was_training)
         return outputs
 
     @abstractmethod
@@ -315,6 +317,13 @@ class Task(Learner):
         """
         main, loss = scores[self.main_metric], self.dev_loss(examples, outputs)
         return 1.0 - (0.0 if math.isnan(main) else main) + _TIE_BREAK * loss / (1.0 + loss)
+
+    def is_perfect(self, score: float) -> bool:
+        return score <= _TIE_BREAK
+
+    def cannot_improve(self, score: float) -> bool:
+        """Where outputs tell their loss, it may still fall when all of them are right."""
+        return score <= 0.0
 
     def dev_loss(self, examples: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Return the mean loss of outputs, 0 or more; 0 also where outputs do not tell it."""
@@ -400,6 +409,10 @@ class Task(Learner):
         return []
 
     # ---- settings of a trained task
+
+    def sharing_weights(self) -> Self:
+        """Return a task with the same network, whose settings can change without those of this one."""
+        return copy.copy(self)
 
     def set_data_options(self, given: Mapping[str, Any]) -> None:
         """Change how data files are read: settings of the group "Data", such as columns of a table."""

@@ -43,6 +43,7 @@ from polyseme.tasks.labels import (
     label_numbers,
     label_predictions,
     read_labelled_rows,
+    refuse_own_labels,
     right_counts,
 )
 from polyseme.tasks.linear_head import LinearHead, SequenceLayout
@@ -131,6 +132,8 @@ class Classification(WideTask):
         rows = read_labelled_rows(path, config)
         if rows[0].second is not None:
             raise _holds_pairs(path)
+        if training:
+            refuse_own_labels(path, config, [row.label for row in rows])
         return [LabelledText(row.first, row.label, row.where) for row in rows]
 
     @classmethod
@@ -182,7 +185,7 @@ class Classification(WideTask):
 
     @classmethod
     def repeats_sentences(cls, examples: Sequence[LabelledText], config: TaskConfig) -> bool:
-        """Only trees do, whose texts are words."""
+        """Return whether sentences repeat: phrases and copies of sentiment trees do, raw texts do not."""
         assert isinstance(config, ClassificationConfig)
         repeated = config.phrases != "none" or config.sentence_copies > 1
         return repeated and not all(isinstance(example.text, str) for example in examples)

@@ -16,7 +16,7 @@ TextPooling = Literal["mean", "max", "both"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableTaskConfig(SequenceTaskConfig):
-    """Of tasks whose data are tables."""
+    """Settings that all tasks on tables of texts and labels share."""
 
     text: str | None = setting(
         None,
@@ -36,14 +36,14 @@ class TableTaskConfig(SequenceTaskConfig):
     format: TableFormat | None = setting(None, "Table format.", default_text="detected", group="Data")
     wide: bool | None = setting(
         None,
-        "Add a linear model of n-grams to the network's scores; for pairs, of the n-grams that the texts share or do not.",
+        "Add the scores of a linear n-gram model to those of the network. For pairs, its features are n-grams that are in both "
+        "texts, and n-grams that are in only one.",
         default_text="yes, unless the network is linear or the data are phrases of trees",
         group="Training",
     )
     wide_dropout: float = setting(
         0.0,
-        "Probability with which an example is learned without the scores of the n-grams, so that the network does not rely on "
-        "them.",
+        "Probability of leaving out the n-gram scores of a training example, so that the network does not rely on them.",
         min=0,
         below=1,
         group="Training",
@@ -77,7 +77,7 @@ class ClassificationConfig(TableTaskConfig):
         1, "Copies of each whole sentence among the phrases of sentiment trees.", min=1, group="Data"
     )
     phrase_context: bool = setting(
-        False, "Frozen encoders read phrases of sentiment trees within their sentence.", group="Encoders"
+        False, "Frozen encoders compute the vectors of a phrase of a sentiment tree from its whole sentence.", group="Encoders"
     )
     features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(dropout=0.1))
     network: Literal["bcn", "pooled", "linear"] = setting(

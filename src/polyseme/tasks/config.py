@@ -27,25 +27,25 @@ class TaskWordConfig(Config):
 
     enabled: bool = setting(
         True,
-        "Embed words by a table and a character network of the task's own, beside the encoders; of classifiers on one encoder "
-        "no, unless given.",
+        "Concatenate the encoder's vectors with word and character embeddings that the task learns. Default for classifiers "
+        "with one encoder: no.",
         option="task_embeddings",
         group="Word features",
     )
     dim: int = setting(
         100,
-        "Size of the task's own word vectors; 0: no table. Word vectors from a file bring their own size.",
+        "Size of the task's word embeddings; 0: none. Word vectors from a file have the size of the file.",
         min=0,
         option="word_dim",
         group="Word features",
     )
-    freeze_word_vectors: bool = setting(True, "Keep word vectors from a file as they are.", group="Word features")
+    freeze_word_vectors: bool = setting(True, "Do not train word vectors that come from a file.", group="Word features")
     unknown_words: Literal["shared", "random"] = setting(
         "shared", "Vector of unknown words: one for all, or a random one for each word.", group="Word features"
     )
     word_dropout: float = setting(
         0.05,
-        "Probability of reading a known word as unknown in training; of taggers beside frozen encoders 0.4, unless given.",
+        "Probability of replacing a known word by the unknown word in training. Default for taggers with frozen encoders: 0.4.",
         min=0,
         below=1,
         group="Word features",
@@ -72,13 +72,14 @@ class FeaturesConfig(Config):
     )
     positions: tuple[Position, ...] = setting(
         ("input",),
-        "Where encoder vectors enter the network; between its LSTM layers in taggers and generation only.",
+        "Where encoder vectors are concatenated to the network's vectors: at the input or output of its LSTM, or between the "
+        "LSTM layers (taggers and generation only).",
         group="Encoders",
     )
     layers: Literal["mix", "top", "all"] = setting(
         "mix",
-        "Encoder layers: a learned mix, the top layer, or all layers concatenated. Of pairs all of small frozen encoders, "
-        "unless given.",
+        "How encoder layers are read: mix (a learned weighted sum), top (the top layer only) or all (concatenated). "
+        "Pairs with a small frozen encoder read all by default.",
         group="Encoders",
     )
     norm: LayerNorm = setting(
@@ -88,13 +89,13 @@ class FeaturesConfig(Config):
     )
     word_features: bool = setting(
         False,
-        "For text split into characters: frozen encoders and word vectors read the words that contain them.",
+        "For text split into characters: each character gets the frozen encoder vectors and the word vector of its word.",
         group="Encoders",
     )
     l2: float = setting(0.001, "L2 penalty that pulls the mix towards equal weights.", min=0, group="Encoders")
     dropout: float = setting(
         0.5,
-        "Dropout probability of encoder vectors; follows dropout if only that is given.",
+        "Dropout probability of encoder vectors. If only dropout is given, its value is used here too.",
         min=0,
         below=1,
         option="mix_dropout",
@@ -109,7 +110,7 @@ class FeaturesConfig(Config):
     )
     unfreeze: Unfreeze = setting(
         "all",
-        "Layer groups to fine-tune: all, the top one, or one more from the top down each tenth of the run.",
+        "Layer groups to fine-tune: all, only the top one, or gradually one more from the top down with each tenth of the run.",
         group="Encoders",
     )
 

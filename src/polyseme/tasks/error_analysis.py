@@ -21,12 +21,13 @@ from polyseme.metrics.spans import PRFScore, are_span_tags
 from polyseme.tasks.predictions import LayerWeights
 
 NONE = "none"
-FEW = 100  # examples, below which a score is no more than a hint
+MIN_SCORED_EXAMPLES = 100  # examples, below which a score is no more than a hint
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit
 _CLASSES = 16  # of a matrix, at most
 _LABEL = 14  # columns of a label in a matrix
 _CLASS = 40  # and in a list
+_UNKNOWN = 3  # unknown labels that are named
 Label = tuple[str, str]
 """A label, and the file and line where it is."""
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -197,7 +198,7 @@ def few_examples(main: str, score: float, examples: int, what: str = "example") 
     ('only 25 examples: chance alone moves the score about 16 points up or down', 'only 1 dev example: chance alone moves the \
 score by many points', '')
     """
-    if not 0 < examples < FEW or math.isnan(score):
+    if not 0 < examples < MIN_SCORED_EXAMPLES or math.isnan(score):
         return ""
     share = min(max(score, 0.1), 0.9)  # no score is certain
     points = f"{196 * math.sqrt(share * (1 - share) / examples):.0f} points"
@@ -235,6 +236,7 @@ def confusion_text(table: Confusion, width: int = WIDTH) -> str:
     """A confusion matrix of at most so many columns: of many classes the largest, and all others as one."""
     from rich.cells import cell_len
 
+    table = table.without_empty_no_span()
     for most in range(min(len(table.labels), _CLASSES), 0, -1):
         part = table.largest(most)
         text = str(replace(part, labels=tuple(short(label, _LABEL) for label in part.labels)))
@@ -245,7 +247,7 @@ def confusion_text(table: Confusion, width: int = WIDTH) -> str:
 
 def html_confusion(table: Confusion, *, caption: str = "") -> str:
     """A confusion matrix for a notebook; of many classes the largest, and all others as one."""
-    part = table.largest(_CLASSES)
+    part = table.without_empty_no_span().largest(_CLASSES)
     rows = [[label, *counts] for label, counts in zip(part.labels, part.counts.tolist(), strict=True)]
     return html_table(["gold \\ predicted", *part.labels], rows, caption=caption)
 
@@ -298,6 +300,22 @@ def find_unknown_labels(labels: Iterable[Label], known: Iterable[str]) -> list[U
             firsts.setdefault(label, where)
             times[label] += 1
     return [UnknownLabel(where, label, times[label]) for label, where in firsts.items()]
+
+
+def unknown_labels_message(unknown: Sequence[UnknownLabel], path: str | Path) -> str:
+    """Say on one line which labels of a file no training example has.
+
+    >>> unknown_labels_message([UnknownLabel("f:2", "y", 2)], "f")
+    "f:2: has the label 'y' (2 times), which the training data lacks: it counts as wrong"
+    >>> unknown_labels_message([UnknownLabel(f"f:{line}", f"id{line}", line) for line in (1, 2, 3, 4)], "f")
+    "f: has 4 labels that the training data lacks, which count as wrong: 'id1' (line 1), 'id2' (line 2), 'id3' (line 3) ..."
+    """
+    if len(unknown) == 1:
+        return f"{unknown[0]}, which the training data lacks: it counts as wrong"
+    lines = {each.label: each.where.removeprefix(f"{path}:") for each in unknown[:_UNKNOWN]}
+    shown = ", ".join(f"{label!r}{f' (line {line})' if line.isdecimal() else ''}" for label, line in lines.items())
+    more = " ..." if len(unknown) > _UNKNOWN else ""
+    return f"{path}: has {len(unknown):,} labels that the training data lacks, which count as wrong: {shown}{more}"
 
 
 def unknown_example_labels(examples: Iterable[Labelled], known: Iterable[str], path: str | Path) -> list[UnknownLabel]:

@@ -81,9 +81,10 @@ class Features(nn.Module):
             if not encoder.layer_groups():  # type: ignore[operator]
                 raise ConfigError(f"{arg('mode', 'finetune')} does not apply to {encoder.kind}, which has no weights to train")
             encoder.requires_grad_(False)
-            for name, part in encoder.layer_groups().items():  # type: ignore[operator]
-                if name != "output":  # the language-model output is not used
-                    part.requires_grad_(True)
+            weights = dict(encoder.named_parameters())
+            # the output layer has no rule, as nothing reads it; what starts at the end of the run or later never trains
+            for rule in lr_multipliers(encoder, "", unfreeze=config.unfreeze):  # type: ignore[arg-type]
+                weights[rule.prefix].requires_grad_(rule.start < 1)
             for part in encoder.modules():
                 if isinstance(part, ElmoLstm):
                     part.bptt = BPTT

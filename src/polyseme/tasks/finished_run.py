@@ -42,6 +42,15 @@ def finished_output(out: Path, settings: Mapping[str, Any], result: str, *, acce
     return TrainOutput(out=out, **values)  # type: ignore[arg-type]
 
 
+def has_checkpoint(folder: Path) -> bool:
+    return bool(_progress(folder))
+
+
+def has_ended(folder: Path) -> bool:
+    """Whether the run in a folder, of a task or of pre-training, has come to its end."""
+    return _progress(folder).get("ended") is not None
+
+
 def is_unfinished(folder: Path) -> bool:
     """Whether the run of a trained task was interrupted, or is still training; a copy without the run's files is not."""
     ended = _progress(folder)

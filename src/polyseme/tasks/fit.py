@@ -90,7 +90,7 @@ class Splits:
     names: Mapping[str, str] = field(default_factory=dict)
     """Files of the dev and the test data, for the report of errors."""
     texts: Sequence[Any] | None = None
-    """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
+    """Examples of all runs that share a cache of frozen layers; None: the cache is for this run alone."""
     dev_file: str | None = None
     """Dev data of its own; None: examples are held out, or come from no file."""
 
@@ -157,6 +157,10 @@ def fit(
         try:
             fitted = session.train(attempts, accept_changes=accept_changes)
         except DivergedError as error:
+            if failures and not attempts.may_restart:
+                _log.warning("%s: the best network of the attempts before is kept", error.problem)
+                session.end_diverged()
+                return session.finish(*session.least_bad(failures, None, attempts))
             if not attempts.may_restart or run.world_size > 1:
                 raise
             _log.warning("%s", restart_message(error.problem, rate))
@@ -174,7 +178,7 @@ def fit(
         failures.append(trained)
         attempts = attempts.restart(trained.scores[trained.task.main_metric])
     if trained.failed and failures:
-        trained, attempts = session.least_bad([*failures, trained], attempts)
+        trained, attempts = session.least_bad(failures, trained, attempts)
     return session.finish(trained, attempts)
 
 
@@ -256,7 +260,7 @@ class _Session:
         scores, warning = found["scores"], found.get("warning", "")
         counts = found.get("examples", {})
         report = TrainingReport(best.main_metric, scores, found.get("baseline"), None, best.layer_weights(), warning, counts)
-        output = replace(done, best_step=found["best_step"])
+        output = replace(done, **{name: found[name] for name in ("best_step", "steps", "ended")}, epochs=found.get("epochs"))
         return FitResult(best, output, scores, report, found.get("restarts", 0))
 
     def settings_fingerprint(self) -> str:
@@ -337,14 +341,26 @@ class _Session:
         result = replace(fitted.result, best_step=attempts.kept_step or fitted.result.best_step)
         return _Trained(task, result, scores, outputs, error, failed)
 
-    def least_bad(self, trained: Sequence[_Trained], attempts: Attempts) -> tuple[_Trained, Attempts]:
-        """Return the best network of attempts that all failed, which the folder then has, and the attempts with it."""
-        best = min(trained, key=lambda each: each.error)  # the first of equal ones
-        if best is trained[-1]:
+    def end_diverged(self) -> None:
+        """Note in the last checkpoint that the run is over, so that the same call does not train on."""
+        manager = CheckpointManager(self.out / "run")
+        checkpoint = manager.latest()
+        if checkpoint is not None:
+            checkpoint.values["progress"]["ended"] = "diverged"
+            manager.write(checkpoint)
+
+    def least_bad(self, failures: Sequence[_Trained], last: _Trained | None, attempts: Attempts) -> tuple[_Trained, Attempts]:
+        """Return the best network of attempts that all failed, which the folder then has, and the attempts with it.
+
+        `last`: that of the last attempt, which the folder has now; None: it diverged.
+        """
+        best = min([*failures, *([] if last is None else [last])], key=lambda each: each.error)  # the first of equal ones
+        if best is last:
             return best, attempts
         if self.run.is_main_process:
             best.task.save(self.out)
-        return replace(best, result=replace(trained[-1].result, best_step=best.result.best_step)), attempts.keep(best.result)
+        result = best.result if last is None else replace(last.result, best_step=best.result.best_step)
+        return replace(best, result=result), attempts.keep(best.result)
 
     def finish(self, trained: _Trained, attempts: Attempts) -> FitResult:
         """Score the best network on the test data and beside baselines, and write the result."""
@@ -383,7 +399,7 @@ class _Session:
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts)
         fewest = TASKS[best.kind].training.min_steps
-        if shown.is_below and not trained.failed and result.steps < fewest and run.is_main_process:
+        if shown.is_below and not trained.failed and result.steps < fewest and result.ended == "budget" and run.is_main_process:
             why = f"{arg('epochs')} was given, and without it there are at least {fewest}"
             _log.warning("below a baseline after only %s: %s", count(result.steps, "step"), why)
         return FitResult(best, result, scores, shown, len(attempts.scores))
@@ -458,6 +474,7 @@ def _summary(
         "scores": scores,
         "best_step": result.best_step,
         "steps": result.steps,
+        "epochs": result.epochs,
         "seconds": round(result.seconds, 1),
         "ended": result.ended,
         "parameters": sum(weight.numel() for weight in task.parameters()),

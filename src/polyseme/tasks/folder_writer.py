@@ -25,7 +25,7 @@ from polyseme.text.words import Splitter
 
 WEIGHTS, LABELS, WORDS, SPLITTER_WORDS = "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
 COPIED = HASH
-"""Names the encoder that a folder beside the task is a copy of."""
+"""File in an encoder folder inside the task folder: the hash of the model that the encoder is a copy of."""
 FINETUNED = "features.tuned."
 """Weights of fine-tuned encoders, which have folders of their own."""
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from polyseme.base.errors import UsageError, arg
 from polyseme.text.labelled.label_lines import PREFIX
 from polyseme.text.labelled.table_columns import NUMBER
 
-FEWEST = 3
+MIN_CLASS_EXAMPLES = 3
 """Classes with fewer examples are reported."""
 LARGEST = 0.95
 """A class with a larger share of the examples is reported."""
-_SHOWN = 5
-_MANY = 20  # different numbers with decimals are no classes
-_OWN = 0.8  # of the rows with a number of their own: nothing can be learned of classes
+_ITEMS_SHOWN = 5  # lines or labels
+_MAX_DECIMAL_CLASSES = 20  # more different numbers with decimals are no classes
+_ROWS_TO_JUDGE = 20  # from which labels that differ in nearly all rows are reported
+_UNIQUE_SHARE = 0.8  # of the rows with a label of their own: nothing can be learned of classes
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATORS = (",", ";", "|")
 _NO_LABEL = ("None", "NA")  # as Python and R write it; they may be classes, too
@@ -104,8 +105,8 @@ def label_problems(
         example = " | ".join(disputed[0]) if isinstance(disputed[0], tuple) else str(disputed[0])
         many = "1 text has" if len(disputed) == 1 else f"{len(disputed):,} texts have"
         where = [str(line) for text, line in zip(texts, lines, strict=bool(lines)) if text == disputed[0] and line]
-        more = " ..." if len(where) > _SHOWN else ""
-        at = f" (lines {', '.join(where[:_SHOWN])}{more})" if where else ""
+        more = " ..." if len(where) > _ITEMS_SHOWN else ""
+        at = f" (lines {', '.join(where[:_ITEMS_SHOWN])}{more})" if where else ""
         found.append(f"{many} several labels, such as {example[:60]!r}{at}")
     return [*found, *_class_problems(Counter(label for label in labels if label is not None))] if classes else found
 
@@ -113,13 +114,13 @@ def label_problems(
 def number_problems(labels: Sequence[str | None]) -> list[str]:
     """Say that labels of single texts are many numbers with decimals, no classes; an error if nearly each row has its own."""
     counts = Counter(label for label in labels if label is not None)
-    decimals = [label for label in counts if NUMBER.fullmatch(label) and not float(label).is_integer()]
-    if len(decimals) <= max(_MANY, len(counts) / 2):
+    decimals = _decimals(counts)
+    if len(decimals) <= max(_MAX_DECIMAL_CLASSES, len(counts) / 2):
         return []
     shown = ", ".join(list(counts)[:3])
     what = f"the labels are {len(counts):,} different numbers ({shown} ...), and classification needs classes"
     advice = f"scores of pairs of texts are learned by the task pairs with {arg('goal', 'score')}"
-    if len(counts) >= _OWN * counts.total():
+    if len(counts) >= _UNIQUE_SHARE * counts.total():
         raise UsageError(f"{what}: make classes of them, or give another column with {arg('label')}; {advice}")
     return [f"{what}; {advice}"]
 
@@ -147,21 +148,48 @@ def rare_problems(counts: Counter[str], what: str) -> list[str]:
     """Say which labels have few examples; `what` they are, as a plural.
 
     >>> rare_problems(Counter({"PER": 90, "PRE": 1}), "types of spans")
-    ['1 of 2 types of spans have fewer than 3 examples: PRE (1)']
+    ['1 of 2 types of spans has fewer than 3 examples, too few to learn it: PRE (1)']
     """
-    rare = sorted((label for label, count in counts.items() if count < FEWEST), key=lambda label: (counts[label], label))
+    rare = sorted(
+        (label for label, count in counts.items() if count < MIN_CLASS_EXAMPLES), key=lambda label: (counts[label], label)
+    )
     if not rare:
         return []
-    shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_SHOWN]) + (" ..." if len(rare) > _SHOWN else "")
-    return [f"{len(rare):,} of {len(counts):,} {what} have fewer than {FEWEST} examples: {shown}"]
+    shown = ", ".join(f"{label} ({counts[label]})" for label in rare[:_ITEMS_SHOWN]) + (
+        " ..." if len(rare) > _ITEMS_SHOWN else ""
+    )
+    has, learn = ("has", "it") if len(rare) == 1 else ("have", "them")
+    few = f"{has} fewer than {MIN_CLASS_EXAMPLES} examples, too few to learn {learn}"
+    return [f"{len(rare):,} of {len(counts):,} {what} {few}: {shown}"]
+
+
+def own_labels(labels: Sequence[str | None]) -> str:
+    """Say that (nearly) every row has a label of its own, so that nothing can be learned; empty where classes repeat.
+
+    Numbers with decimals are left to `number_problems`, which knows more of them.
+
+    >>> own_labels([f"id{number}" for number in range(30)])
+    'the labels of 30 rows are 30 different ones (id0, id1, id2 ...), so nothing can be learned'
+    """
+    counts = Counter(label for label in labels if label is not None)
+    if not _are_own(counts) or len(_decimals(counts)) > len(counts) / 2:
+        return ""
+    shown = ", ".join(list(counts)[:3])
+    return f"the labels of {counts.total():,} rows are {len(counts):,} different ones ({shown} ...), so nothing can be learned"
+
+
+def _are_own(counts: Counter[str]) -> bool:
+    return counts.total() >= _ROWS_TO_JUDGE and len(counts) >= _UNIQUE_SHARE * counts.total()
+
+
+def _decimals(labels: Iterable[str]) -> list[str]:
+    return [label for label in labels if NUMBER.fullmatch(label) and not float(label).is_integer()]
 
 
 def _class_problems(counts: Counter[str]) -> list[str]:
-    if counts.total() >= _MANY and len(counts) >= _OWN * counts.total():
-        shown = ", ".join(list(counts)[:3])
-        what = f"{len(counts):,} of {counts.total():,} rows have a label of their own ({shown} ...), so nothing can be learned"
-        return [f"{what}; if the labels are in another column, name it with {arg('label', 'NAME')}"]
-    found = rare_problems(counts, "classes")
+    if _are_own(counts):
+        return []  # an error says so
+    found = [f"{each}; macro_f1 counts each class alike" for each in rare_problems(counts, "classes")]
     for name in _NO_LABEL:
         if name in counts and len(counts) > 2:
             many = "1 example" if counts[name] == 1 else f"{counts[name]:,} examples"

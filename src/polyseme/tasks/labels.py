@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.nn.dropout import Dropout, VariationalDropout
 from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.tasks.classification_config import ClassificationConfig, TableTaskConfig
 from polyseme.tasks.error_analysis import ExampleError
 from polyseme.tasks.features import Features, TextVectors
+from polyseme.tasks.label_checks import own_labels
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction
 from polyseme.text.labelled.tables import TableRow, first_labels, guessed_columns, read_usable_rows
@@ -26,6 +27,20 @@ from polyseme.text.labelled.trained_columns import columns_of_file
 def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
     """Read the rows of a table as the config says; columns that were guessed in training may have other names here."""
     return read_usable_rows(path, **columns_of_file(path, _columns(config), config.guessed))
+
+
+def refuse_own_labels(path: str | Path, config: TableTaskConfig, labels: Sequence[str | None]) -> None:
+    """Raise an error if (nearly) every row has a label of its own, such as an id; it names the column that may be the label."""
+    if not (problem := own_labels(labels)):
+        return
+    try:
+        other, found = first_labels(path, **{**_columns(config), "label": None})
+    except PolysemeError:
+        other, found = "", []
+    if not other or own_labels(found) or set(found) <= set(labels):
+        other = ""
+    advice = f"{other!r} looks like the label: give {arg('label', other)}" if other else f"name the label's with {arg('label')}"
+    raise FormatError(path, f"{problem}: the column seems to be one of ids or texts; {advice}")
 
 
 def guessed_data_options(path: str | Path, config: TableTaskConfig) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.array_file import save_array
 from polyseme.base.errors import FormatError
-from polyseme.base.files import atomic
 from polyseme.text.words import get_splitter
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MIN_SHARE = 0.1
 """Of the characters: so much is reported."""
-FEWEST = 3
+MIN_LEAKED_EXAMPLES = 3
 """Fewer examples may be chance."""
 FILE = "training-texts.npy"
 """In the folder of a trained task: a hash of the texts of each example that it was trained on."""
@@ -42,7 +42,7 @@ def leaked_examples(task: type[Task], known: TextHashes, scored: Sequence[Any]) 
     """Return how many of the scored examples have texts of training examples, but for case and blanks; 0 if few have."""
     leaked = np.isin(text_hashes(task, scored), known)
     sizes = np.array([sum(map(len, _texts(task, example))) for example in scored])
-    return int(leaked.sum()) if leaked.sum() >= FEWEST and sizes[leaked].sum() > MIN_SHARE * sizes.sum() else 0
+    return int(leaked.sum()) if leaked.sum() >= MIN_LEAKED_EXAMPLES and sizes[leaked].sum() > MIN_SHARE * sizes.sum() else 0
 
 
 def leak_message(leaked: int, total: int) -> str:
@@ -58,8 +58,7 @@ def leak_message(leaked: int, total: int) -> str:
 
 def write_text_hashes(folder: Path, hashes: TextHashes) -> None:
     """Keep the hashes of the training data in the folder of a task."""
-    with atomic(folder / FILE) as part, part.open("wb") as file:
-        np.save(file, np.unique(hashes))
+    save_array(folder / FILE, np.unique(hashes))
 
 
 def read_text_hashes(folder: Path) -> TextHashes:

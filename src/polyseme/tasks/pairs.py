@@ -43,6 +43,7 @@ from polyseme.tasks.labels import (
     label_numbers,
     label_predictions,
     read_labelled_rows,
+    refuse_own_labels,
     right_counts,
 )
 from polyseme.tasks.linear_head import LinearHead, SequenceLayout
@@ -153,6 +154,8 @@ class Pairs(WideTask, SentencePairTask):
                 label = row.label if config.goal == "classes" or row.label is None else with_decimal_point(row.label)
                 pairs.append(LabelledPair(row.first, row.second, label, row.where))
         bad.finish(len(pairs))
+        if training and config.goal == "classes":
+            refuse_own_labels(path, config, [each.label for each in pairs])
         return pairs
 
     @classmethod

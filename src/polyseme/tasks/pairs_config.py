@@ -22,13 +22,13 @@ class PairsConfig(TableTaskConfig):
     )
     positive_label: str | None = setting(
         None,
-        "Label that metric f1 is of, with two labels.",
+        "Positive label of the metric f1, if there are two labels.",
         default_text="the last one that does not begin with not or non",
         metavar="LABEL",
         group="Data",
     )
-    min_score: float | None = setting(None, "Score that the network learns as 0.", default_text="the lowest", group="Data")
-    max_score: float | None = setting(None, "Score that the network learns as 1.", default_text="the highest", group="Data")
+    min_score: float | None = setting(None, "Gold score that is scaled to 0.", default_text="the lowest", group="Data")
+    max_score: float | None = setting(None, "Gold score that is scaled to 1.", default_text="the highest", group="Data")
     features: FeaturesConfig = field(
         default_factory=lambda: FeaturesConfig(norm="none", dropout=0.15, positions=("input", "output"))
     )
@@ -43,7 +43,7 @@ class PairsConfig(TableTaskConfig):
     pooling: TextPooling = setting("both", "Pooling of siamese: mean, maximum, or both concatenated.", group="Training")
     dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
     wide_dropout: float = setting(
-        0.3, "Probability with which a pair is learned without the scores of the n-grams.", min=0, below=1, group="Training"
+        0.3, "Probability of leaving out the n-gram scores of a training pair.", min=0, below=1, group="Training"
     )
     metric: Literal["accuracy", "macro_f1", "f1", "pearson", "spearman"] | None = setting(
         None, "Metric that chooses the best network.", default_text="accuracy, or pearson for scores", group="Training"

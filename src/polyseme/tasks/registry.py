@@ -5,13 +5,13 @@ A new task is one line here. Its config says its options, its class the rest.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polyseme.base.config import Config
 from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.imports import import_object
 from polyseme.base.options import Option, build, options_of
 from polyseme.tasks.fit_config import FitConfig
 
@@ -140,7 +140,7 @@ def task_name(name: str) -> str:
 
 def task_class(name: str) -> type[Task]:
     """Return the class of a task."""
-    return _imported(TASKS[task_name(name)].home)
+    return import_object(TASKS[task_name(name)].home)
 
 
 def task_config_class(name: str) -> type[TaskConfig]:
@@ -149,7 +149,7 @@ def task_config_class(name: str) -> type[TaskConfig]:
     >>> task_config_class("srl").__name__
     'RolesConfig'
     """
-    return _imported(TASKS[task_name(name)].config)
+    return import_object(TASKS[task_name(name)].config)
 
 
 def default_configs(name: str) -> dict[str, Config]:
@@ -178,8 +178,3 @@ def configure_task(
         needs = "needs" if len(idle) == 1 else "need"
         raise UsageError(f"{', '.join(map(arg, idle))} {needs} {arg('mode', 'finetune')}: the encoders are frozen")
     return task, fit  # type: ignore[return-value]
-
-
-def _imported(home: str) -> Any:
-    module, _, attribute = home.partition(":")
-    return getattr(importlib.import_module(module), attribute)

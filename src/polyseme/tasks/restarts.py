@@ -1,9 +1,9 @@
 """Restarts of a run that learned nothing, with a smaller learning rate.
 
 A network can collapse: it gives one answer to every example, and its loss is that of the prior. Or it diverges: its loss is no
-finite number any more. A smaller learning rate often helps. If no attempt learns anything, the best network of all is kept. The
-attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in. Runs of versions without restarts
-have no such file, and end as they would have.
+finite number any more. A smaller learning rate often helps. If no attempt learns anything, the best network of all is kept;
+after a stop, the best of those since. The attempts of a run are in `run/attempts.json`, so that a resumed run knows which one
+it is in. Runs of versions without restarts have no such file, and end as they would have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIN_STEPS = 50
 """A shorter run has not collapsed: it has hardly begun to learn."""
 FACTOR = 0.25
 """Of the learning rate, for each restart."""
-ENOUGH = 5
+LEARNABLE_CLASS_EXAMPLES = 5
 """Classes with fewer examples are a likely cause of failure."""
 _NAME = "attempts.json"
 
@@ -138,11 +138,11 @@ def rare_classes(labels: Iterable[object], classes: Iterable[str], metric: str) 
     """
     known = set(classes)
     counts = Counter(label for label in labels if isinstance(label, str) and label in known)
-    rare = [label for label, number in counts.items() if number < ENOUGH]
+    rare = [label for label, number in counts.items() if number < LEARNABLE_CLASS_EXAMPLES]
     if not rare:
         return ""
     least = min(rare, key=lambda label: counts[label])
-    others = f", and {count(len(rare) - 1, 'other')} fewer than {ENOUGH}" if len(rare) > 1 else ""
+    others = f", and {count(len(rare) - 1, 'other')} fewer than {LEARNABLE_CLASS_EXAMPLES}" if len(rare) > 1 else ""
     advice = f"give more, or join {'it' if len(rare) == 1 else 'them'} with other classes"
     advice += f"; {arg('metric', 'macro_f1')} counts all classes alike" if metric == "accuracy" else ""
     return f"the likely cause is that the class {least!r} has {count(counts[least], 'training example')}{others}: {advice}"

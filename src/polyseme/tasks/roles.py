@@ -15,7 +15,6 @@ The score counts arguments as the CoNLL-2005 scorer (srl-eval.pl, also used for 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,17 +279,3 @@ def _location(example: RoleExample, path: str | Path) -> str:
 
 def _argument_text(words: Sequence[str], parts: Parts) -> str:
     return " ... ".join(" ".join(words[begin:end]) for begin, end in parts)
-
-
-def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, PRFScore]:
-    """Return the scores of each role, most frequent first.
-
-    >>> role_scores([["B-A0", "B-V", "B-A1"]], [["B-A0", "B-V", "B-A2"]])["A0"].f1
-    1.0
-    """
-    wanted, given, right = Counter[str](), Counter[str](), Counter[str]()
-    for truth, answer in zip(map(arguments, gold), map(arguments, predicted), strict=True):
-        for counts, some in ((wanted, truth), (given, answer), (right, truth & answer)):
-            counts.update(role for role, _ in some)
-    roles = sorted(wanted | given, key=lambda role: (-wanted[role], role))
-    return {role: PRFScore(wanted[role], given[role], right[role]) for role in roles}

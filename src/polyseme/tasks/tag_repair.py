@@ -22,7 +22,7 @@ from polyseme.text.labelled.conll import TaggedSentence
 
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"([bimeswlu])[-_](.+)", re.IGNORECASE)
-_SHOWN = 5  # kinds of repairs
+_KINDS_SHOWN = 5  # kinds of repairs
 _OUTSIDE = frozenset({"O", "o", "0", "_", "-"})
 
 
@@ -47,7 +47,9 @@ def repair_tags(sentences: Sequence[TaggedSentence], path: str | Path) -> list[T
         found.append(replace(sentence, tags=new) if new != sentence.tags else sentence)
     if repaired:
         each = [f"{first[pair]}{pair[0]} is read as {pair[1]}{_times(repaired[pair])}" for pair in first]
-        shown = "; ".join([*each[:_SHOWN], *([f"{len(each) - _SHOWN} more kinds"] if len(each) > _SHOWN else [])])
+        shown = "; ".join(
+            [*each[:_KINDS_SHOWN], *([f"{len(each) - _KINDS_SHOWN} more kinds"] if len(each) > _KINDS_SHOWN else [])]
+        )
         what = "%s: repaired %d of %d tags as the CoNLL scorer reads them (%s)"
         _log.warning(what, path, repaired.total(), counts.total(), shown)
     return found

@@ -46,7 +46,7 @@ from polyseme.tasks.error_analysis import (
     unknown_span_types,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.label_checks import FEWEST, merged_names, rare_problems
+from polyseme.tasks.label_checks import MIN_CLASS_EXAMPLES, merged_names, rare_problems
 from polyseme.tasks.predictions import Predictions, TaggedText
 from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_repair import repair_tags
@@ -157,7 +157,7 @@ class Tagging(Task):
         if len(tags) <= max(_MANY_TAGS, len(words)):
             kinds = (kind or "span" for example in examples for *_, kind in spans(example.tags)) if are_span_tags(tags) else ()
             counts = Counter(kinds)
-            rare = rare_problems(counts, "types of spans") if max(counts.values(), default=0) >= FEWEST else []
+            rare = rare_problems(counts, "types of spans") if max(counts.values(), default=0) >= MIN_CLASS_EXAMPLES else []
             return [*_repeated(examples), *rare]
         wrong = f"{len(tags):,} different tags and {len(words):,} different words: are the columns swapped?"
         return [f"{wrong} {arg('column')} names that of the tags, and {arg('word_column')} that of the words"]

@@ -30,13 +30,15 @@ class TaggingConfig(TaskConfig):
     )
     word_column: str | None = setting(
         None,
-        "Column of the words, likewise.",
+        "Column of the words, by number or name as for column.",
         default_text="the one named word, token or form, else the first that does not number the words",
         metavar="COLUMN",
         group="Data",
     )
     scheme: Scheme | None = setting(None, "Tag scheme.", default_text="that of the training data", group="Data")
-    document_context: bool = setting(False, "Frozen encoders read each sentence within its document.", group="Encoders")
+    document_context: bool = setting(
+        False, "Frozen encoders compute the vectors of a sentence with its document as context.", group="Encoders"
+    )
     features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(layers="all", dropout=0.2))
     hidden_size: int = setting(200, "Units of the LSTM in each direction.", min=1, group="Training")
     layers: int = setting(2, "LSTM layers; 0: none.", min=0, option="network_layers", group="Training")

@@ -74,9 +74,13 @@ def task_info(path: str | Path) -> TaskInfo:
         "splitter": task.splitter.name,
         "parameters": sum(weight.numel() for weight in task.parameters()),
     }
-    result = read_json(folder / RESULT) if (folder / RESULT).exists() else None
-    report = None
-    if result is not None:
-        more = {"warning": result.get("warning", ""), "examples": result.get("examples", {})}
-        report = TrainingReport(result["main"], result["scores"], result.get("baseline"), **more)
-    return TaskInfo(facts, report, task.layer_weights())
+    return TaskInfo(facts, stored_report(folder), task.layer_weights())
+
+
+def stored_report(folder: Path) -> TrainingReport | None:
+    """Return the scores that a task's folder keeps, without the errors behind them; None where training has not ended."""
+    if not (folder / RESULT).exists():
+        return None
+    result = read_json(folder / RESULT)
+    more = {"warning": result.get("warning", ""), "examples": result.get("examples", {})}
+    return TrainingReport(result["main"], result["scores"], result.get("baseline"), **more)

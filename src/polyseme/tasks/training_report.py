@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polyseme.base.display import columns, html_table, short
+from polyseme.base.display import columns, format_score, html_table, short
 from polyseme.base.errors import arg
-from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, few_examples, html_confusion
+from polyseme.tasks.error_analysis import WIDTH, ErrorReport, ExampleError, confusion_text, few_examples, html_confusion
 from polyseme.tasks.predictions import LayerWeights
 
 ERRORS = 4  # examples
 WRONG = 3  # words or spans of each
 MODEL = "this model"
+_EQUAL = 0.05  # points, below which scores print as equal
 Scores = Mapping[str, float]
 Row = tuple[str, str, Scores]
 """A data set, a system, and its scores."""
@@ -44,14 +45,12 @@ class TrainingReport:
 
     def __str__(self) -> str:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
-        blocks = [self._score_table(), *(text for text in (self.verdict(), self.caution(), warning) if text)]
+        about = (self.verdict(), self.advice(), self.caution(), warning)
+        blocks = [self._score_table(), *(text for text in about if text)]
         if self.errors is not None and self.errors.confusion is not None:
-            nothing = self.errors.confusion.no_span
-            spans = "" if nothing is None else f" ({nothing}: no span there)"
-            blocks.append(f"\nconfusion matrix, {self._set} data{spans}\n{confusion_text(self.errors.confusion)}")
-        if self.errors is not None and (worst := self._worst()):
-            title = f"worst errors, {self._set} data{self.errors.of_wrong(len(worst))}"
-            blocks.append(f"\n{title}\n" + "\n".join(map(str, worst)))
+            blocks.append(confusion_block(self.errors, f"{self._set} data"))
+        if self.errors is not None and self.errors.worst:
+            blocks.append(worst_block(self.errors, f"{self._set} data"))
         if self.layer_weights.weights:
             blocks.append(f"\nlayer weights\n{self.layer_weights}")
         return "\n".join(blocks)
@@ -63,8 +62,15 @@ class TrainingReport:
             return ""
         name = max(values, key=lambda each: values[each])
         points = 100 * (own - values[name])
-        side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= 0.05 else "equal to"
+        side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= _EQUAL else "equal to"
         return short(f"{self._set} {self.main} {100 * own:.1f}: {side} {name}", WIDTH)
+
+    def advice(self) -> str:
+        """Return what helps where a baseline is as good as the model; else, or where a warning says more, nothing."""
+        values, own = self.baselines(self._set), self.scores.get(self._set, {}).get(self.main, math.nan)
+        if self.warning or not values or math.isnan(own) or 100 * (own - max(values.values())) >= _EQUAL or own >= 1:
+            return ""
+        return "no better than a baseline: more labelled data helps more than other options"
 
     @property
     def is_below(self) -> bool:
@@ -92,10 +98,6 @@ class TrainingReport:
     def _set(self) -> str:
         return list(self.scores)[-1] if self.scores else "dev"
 
-    def _worst(self) -> list[Any]:
-        found = [] if self.errors is None else self.errors.worst[:ERRORS]
-        return [replace(error, errors=error.errors[:WRONG]) for error in found]
-
     def _score_table(self) -> str:
         header, rows = self._cells()
         text = columns([header, *rows], indent=0, right=range(len(header) - len(self._metrics()), len(header)))
@@ -107,7 +109,7 @@ class TrainingReport:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows, metrics = self.rows(), self._metrics()
         alone = len({name for _, name, _ in rows}) < 2
-        values = [[_shown(scores.get(metric)) for metric in metrics] for _, _, scores in rows]
+        values = [[format_score(scores.get(metric)) for metric in metrics] for _, _, scores in rows]
         names = [[split] if alone else [split if name == MODEL else "", name] for split, name, _ in rows]
         return ["" for _ in names[0]] + metrics, [[*a, *b] for a, b in zip(names, values, strict=True)]
 
@@ -116,16 +118,34 @@ class TrainingReport:
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
-        caption = "; ".join(text for text in (self.verdict(), self.caution(), self.warning) if text)
+        caption = "; ".join(text for text in (self.verdict(), self.advice(), self.caution(), self.warning) if text)
         parts = [html_table(header, rows, caption=caption)]
         if self.errors is not None and self.errors.confusion is not None:
             parts.append(html_confusion(self.errors.confusion, caption=f"confusion matrix, {self._set} data"))
-        wrong = [(error.where, each.text, each.gold, each.predicted) for error in self._worst() for each in error.errors]
+        wrong = [(error.where, each.text, each.gold, each.predicted) for error in _worst(self.errors) for each in error.errors]
         if wrong:
             parts.append(html_table(["where", "text", "gold", "predicted"], wrong, caption=f"worst errors, {self._set} data"))
         if self.layer_weights.weights:
             parts.append(self.layer_weights._repr_html_())
         return "".join(parts)
+
+
+def confusion_block(errors: ErrorReport, data: str) -> str:
+    """The confusion matrix of some data, under its title."""
+    assert errors.confusion is not None
+    table = errors.confusion.without_empty_no_span()
+    spans = f" ({table.no_span}: no span there)" if table.no_span in table.labels else ""
+    return f"\nconfusion matrix, {data}{spans}\n{confusion_text(table)}"
+
+
+def worst_block(errors: ErrorReport, data: str) -> str:
+    """A few of the worst errors in some data, under a title."""
+    worst = _worst(errors)
+    return f"\nworst errors, {data}{errors.of_wrong(len(worst))}\n" + "\n".join(map(str, worst))
+
+
+def _worst(errors: ErrorReport | None) -> list[ExampleError]:
+    return [] if errors is None else [replace(each, errors=each.errors[:WRONG]) for each in errors.worst[:ERRORS]]
 
 
 def baseline_scores(baseline: Mapping[str, Any] | None) -> dict[str, dict[str, Scores]]:
@@ -142,7 +162,3 @@ def baseline_scores(baseline: Mapping[str, Any] | None) -> dict[str, dict[str, S
         for name, scores in systems.items()
     }
     return {name: scores for name, scores in found.items() if scores}
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4f}"

@@ -85,7 +85,8 @@ class CorpusReport:
         if 20 * self.duplicate_lines > self.lines:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
-            advice = "Remove them; polyseme corpus dedupe does so, of near-duplicates too (a line is a document)."
+            dedupe = "polyseme corpus dedupe"
+            advice = f"Remove them: {dedupe} --threshold 1 does so (a line is a document); {dedupe} drops near-duplicates too."
             yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. {advice}"
         if self.unicode_variants:
             start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")

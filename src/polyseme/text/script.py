@@ -173,6 +173,18 @@ class ScriptProfile:
         return f"the text is mostly {self.main}, which has no spaces between words, so whole phrases count as words"
 
 
+def is_chinese_data(lines: Sequence[str]) -> bool:
+    """Whether lines of labelled data are in Chinese; their labels, tags and field names are mostly Latin, so lines count.
+
+    >>> is_chinese_data(["我 O", "在 O", "北 B-LOC", "京 I-LOC"]), is_chinese_data(["Li Na (李娜)\ta", "Yes\ta", "No\tb"])
+    (True, False)
+    """
+    lines = [line for line in lines if line.strip()]
+    profile = ScriptProfile.of_lines(lines)
+    with_han = sum(_PATTERNS["Han"].search(line) is not None for line in lines)
+    return profile.share("Han") >= SOME and not profile.is_japanese and with_han >= MOSTLY * len(lines)
+
+
 def are_single_characters(sentences: Iterable[Iterable[str]]) -> bool:
     """Whether data whose words are given is Chinese by characters: each token with a Han character is one alone.
 

@@ -12,7 +12,6 @@ import contextlib
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
 DECAY = 3
 """With 0 all steps count the same; with 3 half of the average is made of the last sixth of the steps."""
@@ -30,10 +29,7 @@ class AveragedSgd(torch.optim.SGD):
                 if not state:
                     state.update(average=torch.zeros_like(weight), step=torch.zeros(()))
                 state["step"] += 1
-            if group["params"]:
-                done = float(self.state[group["params"][0]]["step"])
-                averages: list[Tensor] = [self.state[weight]["average"] for weight in group["params"]]
-                torch._foreach_lerp_(averages, group["params"], (DECAY + 1) / (done + DECAY))
+                state["average"].lerp_(weight, (DECAY + 1) / (float(state["step"]) + DECAY))
 
 
 @contextlib.contextmanager

@@ -50,6 +50,14 @@ class Learner(nn.Module, ABC):
         """Which number of `evaluate` a person wants to see."""
         return self.score_name
 
+    def is_perfect(self, score: float) -> bool:
+        """Return whether a value of `score_name` stands for a result without an error."""
+        return False
+
+    def cannot_improve(self, score: float) -> bool:
+        """Return whether no value of `score_name` is less, so that no later model is kept and the run may end."""
+        return False
+
     def prepare(self, batch: Any) -> Any:
         """Prepare a batch for `loss`, for example move it to the device.
 

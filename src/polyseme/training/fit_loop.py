@@ -78,8 +78,9 @@ class FitLoop:
         self._evaluation_seconds = 0.0  # of the last evaluation
         self._all_evaluation_seconds = 0.0
         self._loss_shown = self._clock  # when a loss was shown last
+        self._loss_sums = (0.0, 0)  # since the last evaluation, without what the interval has: loss times words, and words
         self._status: RunStatus | None = None
-        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be revised
+        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations where steps were last timed
         self._told_totals: list[int] = []  # of a budget in minutes, as they were reported
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
@@ -130,8 +131,8 @@ class FitLoop:
         self._watch_minutes()
 
     def _watch_minutes(self) -> None:
-        """Begin to time the steps of a budget in minutes, which may be revised."""
-        self._timed = None if self.config.minutes is None else (self.progress.step, self.progress.seconds)
+        """Begin to time steps, as a budget in minutes may be revised."""
+        self._timed = (self.progress.step, self.progress.seconds - self._all_evaluation_seconds)
 
     def _make_budget(self) -> Budget:
         """The budget of the config; of a run that is resumed with a larger one, from its first step on."""
@@ -166,6 +167,7 @@ class FitLoop:
         if DEV_DATA in changed:  # the next evaluation is the first on this data
             self.progress = dataclasses.replace(self.progress, best=None, best_step=None, wait_count=0, scores={})
         self.budget = Budget.from_dict(values["budget"])
+        self._evaluation_seconds = values.get("evaluation_seconds", 0.0)  # older versions did not keep it
         self.state.restore_own(carried, values["processes"][run.rank])
         if any(f"config.{name}" in changed for name in BUDGETS):
             self.progress.ended = None
@@ -211,7 +213,7 @@ class FitLoop:
 
     def _show_step(self, display: Display) -> None:
         self.status.advance(self.done, self.budget.total, self.progress.seconds)
-        self.status.epoch = self._epoch()
+        self.status.epoch = self.epoch
         if display.live and time.monotonic() - self._loss_shown > DISPLAY_SECONDS:
             self._note_loss()
         display.stepped(self.status)
@@ -230,7 +232,7 @@ class FitLoop:
         else:
             evaluate = over or step % config.eval_every == 0
         checkpoint |= config.checkpoint_every is not None and step % config.checkpoint_every == 0
-        timed = not over and self._timed is not None and self.budget.passes_timing_check(before, self.done)
+        timed = not over and config.minutes is not None and self.budget.passes_timing_check(before, self.done)
         if self._check_each_step or log or evaluate or checkpoint or timed:
             self._check_finite()
         if log:
@@ -246,7 +248,8 @@ class FitLoop:
         if checkpoint or self.progress.ended is not None:
             self._checkpoint()
 
-    def _epoch(self) -> float:
+    @property
+    def epoch(self) -> float:
         """Passes over the data so far: by batches where their number is known, so that the number in all stays as it is."""
         batches: int | None = getattr(self.state.batches, "batches_per_epoch", None)
         if batches is None:
@@ -258,7 +261,20 @@ class FitLoop:
         line |= {"learning_rate": self._learning_rate, "epoch": self.status.epoch, "seconds": round(self.progress.seconds, 3)}
         self._metrics_log.write(self.progress.step, "train", line)
         self._note_loss()
+        self._loss_sums = self._sums_since_evaluation()
         self.state.interval.clear()
+
+    def _sums_since_evaluation(self) -> tuple[float, int]:
+        (loss, words), (more, count) = self._loss_sums, self.state.interval.loss_sums()
+        return loss + more, words + count
+
+    def _note_mean_loss(self) -> None:
+        """Show the mean loss since the last evaluation, of a task that of an epoch: a few batches are mostly chance."""
+        loss, words = self._sums_since_evaluation()
+        if words > 0:
+            self.status.loss = loss / words
+        part, count = self.state.interval.loss_sums()
+        self._loss_sums = (-part, -count)  # the interval goes on
 
     def _evaluate(self, display: Display) -> None:
         begun = self.progress.seconds
@@ -278,10 +294,15 @@ class FitLoop:
         self._tick(training=False)
         self._evaluation_seconds = progress.seconds - begun
         self._all_evaluation_seconds += self._evaluation_seconds
+        assert progress.best is not None
+        if self.done < self.budget.total and self.state.learner.cannot_improve(progress.best):
+            progress.ended = "perfect"
         self._metrics_log.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
         self._note_loss()
+        self._note_mean_loss()
         name = self.state.learner.shown_score
         self.status.evaluated(scores[name], progress.scores[name])
+        self.status.is_perfect, self.status.is_over = self.state.learner.is_perfect(score), progress.ended is not None
         self.status.advance(self.done, self.budget.total, progress.seconds)
         display.evaluated(self.status)
 
@@ -299,10 +320,11 @@ class FitLoop:
 
     def _revise_budget(self) -> bool:
         """Correct a budget in minutes if the steps since the last check were much faster or slower than expected."""
-        assert self._timed is not None
-        (step, seconds), progress = self._timed, self.progress
-        self._timed = (progress.step, progress.seconds - self._all_evaluation_seconds)
-        per_step = max(self._timed[1] - seconds, 1e-9) / (progress.step - step)
+        last, progress = self._timed, self.progress
+        self._watch_minutes()
+        if last is None or self._timed is None:  # the steps since a resume may be few, and the first of them are slow
+            return False
+        per_step = max(self._timed[1] - last[1], 1e-9) / (progress.step - last[0])
         timing = Timing(step=per_step, evaluation=self._evaluation_seconds, spent=progress.seconds)
         budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
@@ -342,6 +364,7 @@ class FitLoop:
                 "progress": dataclasses.asdict(self.progress),
                 "processes": [values for _, values in owns],
                 "log_bytes": self._metrics_log.size(),
+                "evaluation_seconds": self._evaluation_seconds,
             }
             self._checkpoints.write(Checkpoint(self.progress.step, tensors, values))
         self._last_checkpoint = (self.progress.step, time.monotonic())

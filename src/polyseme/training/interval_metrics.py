@@ -79,9 +79,14 @@ class IntervalMetrics:
         more = {"gradients_skipped": skipped} if skipped else {}
         return means | {"gradient_norm": norm, **more, "words_per_second": round(speed, 1)}
 
+    def loss_sums(self) -> tuple[float, int]:
+        """Return the sum of loss times words of this process so far, and its words; waits for the device."""
+        return (0.0, 0) if self.sums is None else (float(self.sums[0]), self.words)
+
     def mean_loss(self) -> float | None:
         """Return the mean loss of this process so far; waits for the device."""
-        return None if self.sums is None else float(self.sums[0]) / max(self.words, 1)
+        loss, words = self.loss_sums()
+        return None if self.sums is None else loss / max(words, 1)
 
     def state(self) -> dict[str, Any]:
         """Return the sums as JSON values, which keep every bit of a float."""

@@ -122,10 +122,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Restore what `optimizer_tensors` returned; weights that were frozen then start afresh, and frozen ones have no state."""
     names = [name for group in optimizer.param_groups for name in group["names"]]
     number = {name: i for i, name in enumerate(names)}  # state_dict numbers the weights over all groups
     state: dict[int, dict[str, Tensor]] = {}
+    if isinstance(optimizer, torch.optim.Adagrad):  # alone has state before the first step
+        state = {i: dict(values) for i, values in optimizer.state_dict()["state"].items()}
     for path, value in tensors.items():
         name, _, key = path.rpartition("/")
-        state.setdefault(number[name], {})[key] = value.clone()
+        if name in number:
+            state.setdefault(number[name], {})[key] = value.clone()
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

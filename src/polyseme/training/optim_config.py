@@ -47,13 +47,18 @@ class OptimConfig(Config):
         group=_GROUP,
     )
     clip_norm: float | None = setting(
-        1.0, "Clip gradients to this norm over all weights.", above=0, default_text="no clipping", group=_GROUP
+        1.0,
+        "Clip gradients to this norm over all weights; none: no clipping.",
+        above=0,
+        default_text="none",
+        group=_GROUP,
     )
     skip_norm: float | None = setting(
         None,
-        "Skip gradients that are longer than this or not finite: an exploded gradient points anywhere even when it is clipped.",
+        "Treat a gradient as zero if its norm is above this or not finite: clipping cannot repair the direction of an exploded "
+        "gradient; none: use every gradient.",
         above=0,
-        default_text="follow every gradient",
+        default_text="none",
         group=_GROUP,
     )
 

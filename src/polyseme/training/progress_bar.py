@@ -27,10 +27,10 @@ class Display:
 
 
 class Lines(Display):
-    """One line an evaluation, and once the expected time."""
+    """One line an evaluation, and once the expected time and that a score is perfect."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._told = self._remarked = False
 
     def stepped(self, status: RunStatus) -> None:
         if not self._told and status.left is not None:
@@ -41,6 +41,12 @@ class Lines(Display):
     def evaluated(self, status: RunStatus) -> None:
         self._told = self._told or status.left is not None  # the line says what is left
         report(status.line())
+        self._remark(status)
+
+    def _remark(self, status: RunStatus) -> None:
+        if not self._remarked and (remark := status.remark()):
+            self._remarked = True
+            report(remark)
 
 
 class Bar(Lines):
@@ -49,7 +55,8 @@ class Bar(Lines):
     live = True
 
     def evaluated(self, status: RunStatus) -> None:
-        """The line that changes shows it by itself."""
+        """The line that changes shows the score by itself."""
+        self._remark(status)
 
 
 @contextlib.contextmanager

@@ -88,12 +88,12 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
     before, now = _flat(old), _flat(new)
     before = {**{name: value for name, value in ADDED.items() if name in now}, **before}
     names = [name for name in {**before, **now} if name not in MAY_CHANGE and before.get(name) != now.get(name)]
-    return {name: f"{_shown(before.get(name, 'nothing'))} in the run, {_shown(now.get(name, 'nothing'))} now" for name in names}
+    return {name: f"{_shown(before.get(name))} in the run, {_shown(now.get(name))} now" for name in names}
 
 
 def _shown(value: Any) -> str:
     """A setting in a message; a hash by its beginning."""
-    text = str(value)
+    text = "not given" if value is None else str(value)
     return f"{text[:8]}..." if _HASH.fullmatch(text) else text
 
 

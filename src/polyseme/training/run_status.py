@@ -33,6 +33,10 @@ class RunStatus:
     best: float | None = None
     is_tie: bool = False
     """Whether the best score is that of an evaluation before."""
+    is_perfect: bool = False
+    """Whether the last evaluation had no error."""
+    is_over: bool = False
+    """Whether the run ends before its budget."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
     evaluations: float = 0.0
@@ -102,14 +106,29 @@ class RunStatus:
         early = "" if self.patience is None else ", less if the dev score stops improving"
         return f"expected time: {format_duration(self.left)}{early}"
 
+    def remark(self) -> str:
+        """A line about a perfect score: why training ends, or why it goes on; empty before.
+
+        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, is_over=True).remark()
+        'perfect dev f1: no later network can be better, so the training ends here'
+        """
+        if not self.is_perfect or self.done >= self.total:
+            return ""
+        on, over = (
+            "of such networks, the one with the least dev loss is kept",
+            "no later network can be better, so the training ends here",
+        )
+        return f"perfect dev {self.score_name.replace('_', ' ')}: {over if self.is_over else on}"
+
     def _epochs(self) -> str:
         if not self.done:
-            return f"epoch {_number(self.epoch)}"
+            return f"epoch {number_of_epochs(self.epoch)}"
         whole = self.epoch * self.total / self.done
         if whole < _PART:
             return f"{100 * min(self.done / self.total, 1.0):.0f} % of {whole:.2g} epochs"
         # the last batch may go beyond the last epoch
-        return f"epoch {_number(min(self.epoch, whole))} of {_number(round(whole) if whole >= _MANY_EPOCHS else whole)}"
+        total = number_of_epochs(round(whole) if whole >= _MANY_EPOCHS else whole)
+        return f"epoch {number_of_epochs(min(self.epoch, whole))} of {total}"
 
     def _loss(self) -> str:
         return f"{'sampled loss' if self.sampled else 'loss'} {_value(self.loss or 0.0)}"
@@ -134,10 +153,10 @@ def _value(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:,.1f}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
-def _number(epochs: float) -> str:
+def number_of_epochs(epochs: float) -> str:
     """A number of epochs: whole ones as such.
 
-    >>> _number(2.0001), _number(0.25), _number(12.34)
+    >>> number_of_epochs(2.0001), number_of_epochs(0.25), number_of_epochs(12.34)
     ('2', '0.25', '12.3')
     """
     return f"{epochs:.0f}" if abs(epochs - round(epochs)) < 0.02 and epochs > 0.5 else f"{epochs:.3g}"

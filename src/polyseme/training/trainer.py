@@ -48,9 +48,12 @@ class TrainOutput:
     best_step: int | None
     scores: dict[str, float]
     ended: str | None
-    """budget, patience or gradients (they exploded); None: stopped by a signal, and the same call resumes the run."""
+    """budget, patience, perfect (no score can be better), gradients (they exploded) or diverged (an earlier attempt is kept);
+    None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
+    epochs: float | None = None
+    """Passes over the data; None: not known."""
     first_step: int = dataclasses.field(default=0, compare=False)
     """The step from which this call trained on."""
 
@@ -135,6 +138,7 @@ class Trainer:
             scores=progress.scores,
             ended=progress.ended,
             stopped_by=stopped,
+            epochs=round(loop.epoch, 4),
             first_step=first_step,
         )
 

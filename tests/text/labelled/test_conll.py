@@ -35,6 +35,14 @@ def write(tmp_path):
     return call
 
 
+def test_ideographic_spaces_separate_where_nothing_else_does(write):
+    expected = [TaggedSentence(["患", "者", "\u3000", "\u3000"], ["O", "B-X", "O", "O"])]
+    assert read_conll(write("患\u3000O\n者\u3000\u3000B-X\n\u3000 O\n\u3000\tO\n")) == expected
+    assert read_conll(write("a\u3000b O\nc B-X\n")) == [TaggedSentence(["a\u3000b", "c"], ["O", "B-X"])]
+    with pytest.raises(FormatError, match="has one column, '\\\\u3000'"):
+        read_conll(write("a O\n\u3000\nb B-X\n"))
+
+
 def test_columns(write):
     path = write(COLUMNS)
     assert read_conll(path) == [TaggedSentence(["EU", "#"], ["I-ORG", "O"]), TaggedSentence(["Peter"], ["I-PER"])]

@@ -177,6 +177,27 @@ def test_doubt_is_an_error(read, header, rows):
         read(csv(header, rows))
 
 
+@pytest.mark.parametrize(
+    ("header", "text", "label"),
+    [
+        ("工单内容,标题,队列,优先级", "工单内容", "队列"),
+        ("Ticket description,Title,Queue,Priority", "Ticket description", "Queue"),
+        ("用户评论,评论对象,意图,评论等级", "用户评论", "意图"),
+    ],
+)
+def test_names_decide_where_the_content_does_not(tmp_path, header, text, label):
+    rows = [(f"a rather long text {n}", f"a title as long {n}", "xy"[n % 2], ["low", "high"][n // 2 % 2]) for n in range(20)]
+    (tmp_path / "a.csv").write_text(csv(header, rows))
+    assert guessed_columns(tmp_path / "a.csv", strict=False) == {"text": text, "label": label, "header": True}
+    (tmp_path / "a.csv").write_text(csv(header.replace(text, "Summary"), rows))
+    with pytest.raises(
+        UsageError, match=rf"for the text \(the label is read from '{label}'\); give text .* with one of: Summary,"
+    ):
+        guessed_columns(tmp_path / "a.csv", strict=False)
+    with pytest.raises(UsageError, match="is not a known header"):
+        guessed_columns(tmp_path / "a.csv", strict=True)
+
+
 def test_strict_guesses_nothing(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(csv("Kommentar,Wertung", ROWS))

@@ -1,5 +1,6 @@
 """Labelled texts and pairs from TSV, CSV, JSON lines and lines of a label and a text."""
 
+import csv
 import gzip
 import json
 import lzma
@@ -34,6 +35,20 @@ def test_tsv_takes_quotes_as_they_are(write):
 def test_csv_over_several_lines(write):
     path = write('text,label\n"one, ""two""\nthree",a\n\nfour "4",b\n', "t.csv")
     assert read_table(path).rows == [TableRow('one, "two"\nthree', None, "a", 2), TableRow('four "4"', None, "b", 5)]
+
+
+@pytest.mark.parametrize(("name", "separator", "strict"), [("t.csv", ",", True), ("t.csv", ";", False), ("t.tsv", "\t", False)])
+def test_a_cell_may_be_a_long_document(write, name, separator, strict):
+    document = 'A line, with a "quote"; and more.\n' * 6000 + "end"
+    assert len(document) > 200_000
+    quoted = document.replace('"', '""')
+    path = write(f'label{separator}text\na{separator}short one\nb{separator}"{quoted}"\na{separator}short too\n', name)
+    before = csv.field_size_limit(1 << 17)  # Python's own
+    try:
+        rows = read_table(path, strict=strict).rows
+    finally:
+        csv.field_size_limit(before)
+    assert [(row.first, row.label) for row in rows] == [("short one", "a"), (document, "b"), ("short too", "a")]
 
 
 @pytest.mark.parametrize(
@@ -231,11 +246,21 @@ def test_rows_may_differ_where_nothing_is_read(write):
         ("\n\n", "is empty"),
         ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*give format: tsv, csv, jsonl, lines"),
         ("A plain text\nof two lines\n", "has no known table format; give format"),
+        ("-DOCSTART- -X-\n\nEU B-ORG\nis O\n", r"like words with their tags, one on each line \('EU B-ORG'\): train `tagging`"),
+        ("患\tO\n者\tO\n\n肺\tB-身体\n", "like words with their tags.*; if it is a table, give format"),
+        ("中 B\n国 E\n人 S\n", "like words with their tags"),
     ],
 )
 def test_what_is_wrong_is_told(write, text, says):
     with pytest.raises(FormatError, match=says):
         read_table(write(text))
+
+
+def test_a_table_of_words_with_tags_is_read_if_its_format_is_given(write):
+    path = write("Ann\tB-PER\nruns\tO\nBob\tB-PER\n")
+    assert short(read_table(path, text=0, label=1, format="tsv"))[0] == ("Ann", None, "B-PER")
+    sizes = write("a shirt\tM\nshirt\tS\ncoat\tL\nhat\tM\n")
+    assert short(read_table(sizes, text=0, label=1, header=False))[2] == ("coat", None, "L")
 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-16", "utf-16-le", "utf-8-sig"])

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from polyseme.base.errors import PolysemeError
+from polyseme.base.files import sync_folder
 from polyseme.base.lock import lock_file
 
 
@@ -72,14 +73,3 @@ class PartFolder:
         sync_folder(self.out.parent)
         (self.folder / "journal.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder durable, where the system can."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

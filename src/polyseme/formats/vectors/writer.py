@@ -13,13 +13,13 @@ so far durable and returns a *resume point*; a writer made with that resume poin
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from polyseme.base.errors import UsageError
+from polyseme.base.imports import import_object
 from polyseme.encoders.embedding_stream import EmbeddedLine
 
 ResumePoint = dict[str, int]
@@ -90,6 +90,5 @@ def suffix_of(path: str | Path) -> str:
 
 def writer_for(path: str | Path) -> type[VectorWriter]:
     """Return the writer class for a file name; raise if its package is not installed."""
-    module, name = _WRITERS[suffix_of(path)].split(":")
-    writer: type[VectorWriter] = getattr(importlib.import_module(module), name)
+    writer: type[VectorWriter] = import_object(_WRITERS[suffix_of(path)])
     return writer

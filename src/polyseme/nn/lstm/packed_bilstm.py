@@ -1,21 +1,18 @@
 """A bidirectional LSTM layer over words without padding, on a CPU, with backpropagation through time (BPTT) written out.
 
 With gradients, PyTorch's own layer is slow there: over packed sequences it keeps a graph of every step, and oneDNN's kernels
-read padding too and compute gradients of inputs that need none, such as frozen layers. Here the matmuls with the inputs and for
-the weight gradients run once for all words, and a step takes both directions. The kernels of a step are `bptt_torch`'s.
+read padding too and compute gradients of inputs that need none, such as frozen layers. Here everything that does not depend on
+the step before runs once for all words, and a step takes both directions. A single long text has nothing to gain from it.
 
 Shapes: N words of all texts, T steps, I inputs, H cells; 2 directions.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from polyseme.nn.lstm.bptt_torch import PreviousCell, cell_backward, cell_forward
 
 
 class PackedBiLstm(torch.autograd.Function):
@@ -29,13 +26,17 @@ class PackedBiLstm(torch.autograd.Function):
         gates = inputs.new_empty(2, words, 4 * dim)
         torch.addmm(bias[0], inputs, input_weight[0].T, out=gates[0])
         torch.index_select(torch.addmm(bias[1], inputs, input_weight[1].T), 0, order, out=gates[1])
-        cells, outputs, start = gates.new_empty(2, words, dim), gates.new_empty(2, words, dim), gates.new_zeros(2, 1, dim)
-        for now, earlier in _steps(sizes):
-            if earlier is not None:
-                for direction in range(2):
-                    gates[direction, now].addmm_(outputs[direction, earlier], recurrent_weight[direction].T)
-            previous = PreviousCell(start if earlier is None else cells[:, earlier], start, None)
-            cell_forward(gates[:, now], previous, cells[:, now], outputs[:, now], None)
+        cells, outputs = gates.new_empty(2, words, dim), gates.new_empty(2, words, dim)
+        hidden = cell = gates.new_zeros(2, sizes[0], dim)
+        for rows, now, new_cell, out in zip(
+            sizes, *(each.split(sizes, dim=1) for each in (gates, cells, outputs)), strict=True
+        ):
+            now.baddbmm_(hidden[:, :rows], recurrent_weight.mT)
+            both, g, o = now.split((2 * dim, dim, dim), dim=2)
+            i, f = both.sigmoid_().chunk(2, dim=2)
+            torch.mul(f, cell[:, :rows], out=new_cell).addcmul_(i, g.tanh_())
+            torch.tanh(new_cell, out=out).mul_(o.sigmoid_())
+            hidden, cell = out, new_cell
         ctx.sizes = sizes
         ctx.save_for_backward(order, inputs, input_weight, recurrent_weight, gates, cells, outputs)
         return torch.cat([outputs[0], _as_given(outputs[1], order)], dim=1)
@@ -43,31 +44,39 @@ class PackedBiLstm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         order, inputs, input_weight, recurrent_weight, gates, cells, outputs = ctx.saved_tensors
-        sizes, dim = ctx.sizes, outputs.shape[2]
+        sizes, (_, words, dim) = ctx.sizes, outputs.shape
+        shifts = torch.repeat_interleave(*(torch.tensor(each, dtype=torch.long) for each in (sizes[:-1], sizes[1:])))
+        before = torch.arange(sizes[0], words) - shifts  # the words before all but the first ones of their texts
+        i, f, g, o = gates.chunk(4, dim=2)
+        curve = torch.tanh(cells)
+        of_cell = o * (1 - curve.square())  # the derivative of an output by its cell
+        by_gate = torch.empty_like(gates)  # those of a cell by its gates, and of an output by its own
+        by_gate[..., :dim] = g * i * (1 - i)
+        by_gate[:, : sizes[0], dim : 2 * dim] = 0.0
+        by_gate[:, sizes[0] :, dim : 2 * dim] = (f * (1 - f))[:, sizes[0] :] * cells[:, before]
+        by_gate[..., 2 * dim : 3 * dim] = i * (1 - g.square())
+        by_gate[..., 3 * dim :] = curve * o * (1 - o)
         forward, backward = grads[0].chunk(2, dim=1)
-        above = torch.stack([forward, backward.index_select(0, order)])  # of the outputs; from later steps, too
-        gates = gates.clone()  # overwritten by their gradient, and another backward pass may read them again
-        grad_cell, start = cells.new_zeros(2, sizes[0], dim), cells.new_zeros(2, 1, dim)
-        for now, earlier in reversed(_steps(sizes)):
-            previous = PreviousCell(start if earlier is None else cells[:, earlier], start, None)
-            rows = grad_cell[:, : now.stop - now.start]
-            cell_backward(gates[:, now], previous, cells[:, now], above[:, now], rows, start, None)
-            if earlier is not None:
-                for direction in range(2):
-                    above[direction, earlier].addmm_(gates[direction, now], recurrent_weight[direction])
-        by_word = gates[0], _as_given(gates[1], order)
-        before = torch.cat(
-            [torch.arange(earlier.start, earlier.stop) for _, earlier in _steps(sizes)[1:] if earlier is not None]
-            or [order[:0]]
-        )
-        later = gates[:, sizes[0] :]
+        above = torch.stack([forward, backward.index_select(0, order)])  # of the outputs; later steps are added
+        grad_cell = cells.new_zeros(2, sizes[0], dim)
+        steps = [each.split(sizes, dim=1) for each in (above, of_cell, f, by_gate)]
+        for step in reversed(range(len(sizes))):
+            rows = sizes[step]
+            grad, by_cell, forget, now = (each[step] for each in steps)
+            own = grad_cell[:, :rows].addcmul_(grad, by_cell)
+            now[..., : 3 * dim].unflatten(2, (3, dim)).mul_(own.unsqueeze(2))
+            now[..., 3 * dim :].mul_(grad)
+            own.mul_(forget)
+            if step:
+                steps[0][step - 1][:, :rows].baddbmm_(now, recurrent_weight)
+        by_word = by_gate[0], _as_given(by_gate[1], order)
         return (
             None,
             None,
             by_word[0] @ input_weight[0] + by_word[1] @ input_weight[1] if ctx.needs_input_grad[2] else None,
             torch.stack([grad.T @ inputs for grad in by_word]),
-            torch.stack([grad.T @ hidden[before] for grad, hidden in zip(later, outputs, strict=True)]),
-            gates.sum(1),
+            by_gate[:, sizes[0] :].mT @ outputs[:, before],
+            by_gate.sum(1),
         )
 
 
@@ -80,17 +89,6 @@ def packed_bilstm(lstm: nn.Module, inputs: Tensor, sizes: list[int], order: Tens
     bias = both("bias_ih") + both("bias_hh")
     states: Tensor = PackedBiLstm.apply(sizes, order, inputs, both("weight_ih"), both("weight_hh"), bias)
     return states
-
-
-def _steps(sizes: list[int]) -> list[tuple[slice, slice | None]]:
-    """Return the packed words of each step, and those before them in their texts; None: they are the first.
-
-    >>> _steps([2, 1])
-    [(slice(0, 2, None), None), (slice(2, 3, None), slice(0, 1, None))]
-    """
-    starts = list(accumulate(sizes, initial=0))
-    earlier = [None, *(slice(start, start + rows) for start, rows in zip(starts, sizes[1:], strict=False))]
-    return [(slice(start, start + rows), before) for start, rows, before in zip(starts, sizes, earlier, strict=False)]
 
 
 def _as_given(words: Tensor, order: Tensor) -> Tensor:

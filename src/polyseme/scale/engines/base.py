@@ -20,7 +20,7 @@ ResultOut = TypeVar("ResultOut", covariant=True)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Of the environment: only these limit the threads of all libraries."""
 MAX_DEATHS = 3
-"""A task that was being worked on when so many workers died has failed."""
+"""A task fails after this many of its workers have died."""
 
 
 class Work(Protocol[TaskIn, ResultOut]):

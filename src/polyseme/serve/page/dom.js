@@ -45,6 +45,9 @@ export function later(milliseconds, run) {
   return call;
 }
 
+// A word that is longer than any: of static vectors some "words" are whole lines.
+export const cropped = (word, most = 40) => ([...word].length > most ? `${[...word].slice(0, most).join("")}…` : word);
+
 // Words as text: a space between two words unless one side is Chinese, or a sign that holds on to its neighbour.
 const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u3000-\u303f]/;
 export function gap(before, after) {

@@ -1,5 +1,8 @@
 // Sentences to begin with, by the language of the model; `word` is a word with several senses.
 
+import {ask} from "./api.js";
+import {joined} from "./dom.js";
+
 const SENTENCES = {
   en: [
     {text: "They sat on the bank of the river and watched the boats.", word: "bank"},
@@ -18,6 +21,17 @@ const MAPPED = {en: "bank", zh: "花"}; // a word whose senses are far apart
 
 export function sentences(model) {
   return SENTENCES[model.language] ?? SENTENCES.en;
+}
+
+// The sentence to begin with: an example whose word the searched text has; or else a use of a frequent word of that text.
+export async function firstSentence(model, signal) {
+  const known = sentences(model);
+  if (model.searches !== "corpus") return known[0];
+  const {frequent} = await ask("text-words", {model: model.id}, signal);
+  const found = known.find(({word}) => frequent.some((each) => each.word === word));
+  if (found || !frequent.length) return found ?? known[0];
+  const {uses: [use]} = await ask("map", {model: model.id, word: frequent[0].word, count: 1}, signal);
+  return {text: joined(use.words), word: use.words[use.position]};
 }
 
 // The word of the first map, among those that the text has.

@@ -29,12 +29,14 @@ class FilterConfig(Config):
     max_words: int = setting(100_000, "Drop documents with more words.", min=1, group=_GROUP)
     min_word_length: float = setting(2.0, "Drop documents whose words are shorter on average.", min=0, group=_GROUP)
     max_word_length: float = setting(12.0, "Drop documents whose words are longer on average.", min=1, group=_GROUP)
-    max_symbols: float = setting(0.1, "Drop documents with more hash signs and ellipses per word.", min=0, group=_GROUP)
+    max_symbols: float = setting(
+        0.1, "Drop documents with more than this many hash signs and ellipses per word.", min=0, group=_GROUP
+    )
     min_alphabetic: float = setting(
-        0.7, "Drop documents of which a smaller share of the words has a letter.", min=0, max=1, group=_GROUP
+        0.7, "Drop documents in which less than this fraction of the words has a letter.", min=0, max=1, group=_GROUP
     )
     max_repetition: float = setting(
-        0.2, "Drop documents of 20 words or more in which one pair of words makes up a larger share of all pairs.",
+        0.2, "Drop documents of 20 words or more in which one word pair makes up more than this fraction of all pairs.",
         min=0, max=1, group=_GROUP,
     )  # fmt: skip
 

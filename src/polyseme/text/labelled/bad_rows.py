@@ -14,7 +14,7 @@ from typing import TypeVar
 from polyseme.base.errors import FormatError
 
 _log = logging.getLogger(__name__)
-_SHOWN = 3
+_LINES_SHOWN = 3
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -102,5 +102,5 @@ class BadRows:
 
 
 def _lines(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, sorted(numbers)[:_SHOWN]))
-    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{' ...' if len(numbers) > _SHOWN else ''}"
+    shown = ", ".join(map(str, sorted(numbers)[:_LINES_SHOWN]))
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{' ...' if len(numbers) > _LINES_SHOWN else ''}"

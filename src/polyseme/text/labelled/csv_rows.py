@@ -9,16 +9,31 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line
 from polyseme.text.labelled.table_columns import QUOTED, Record, is_header
 
+if TYPE_CHECKING:
+    from _csv import Reader
+
 _ESCAPED = re.compile(r'(?<!\\)\\"')
+MAX_CELL = 1 << 27  # characters: a document may be one cell
 HEAD = 200  # lines by which the separator is recognised
 SEPARATORS = (",", ";", "\t", "|")
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
 """A first line that tells Excel the separator."""
+
+
+def csv_reader(lines: Iterable[str], separator: str, *, strict: bool = False) -> Reader:
+    """Return Python's CSV reader, for cells of up to `MAX_CELL` characters.
+
+    Python's limit is 131,072. It belongs to the process, not to a reader, so it is only ever raised.
+    """
+    if csv.field_size_limit() < MAX_CELL:
+        csv.field_size_limit(MAX_CELL)
+    return csv.reader(lines, delimiter=separator, strict=strict)
 
 
 def declares_separator(line: str) -> bool:
@@ -66,7 +81,7 @@ def _divides_alike(lines: Sequence[str], separator: str) -> bool:
 def _head(lines: Sequence[str], separator: str) -> list[list[str]]:
     """Return the rows of the first lines, without a last one that may be cut; none if they are not CSV."""
     try:
-        rows = [row for row in csv.reader((f"{line}\n" for line in lines[:HEAD]), delimiter=separator) if row]
+        rows = [row for row in csv_reader((f"{line}\n" for line in lines[:HEAD]), separator) if row]
     except csv.Error:
         return [[]]
     return rows[:-1] if len(lines) >= HEAD else rows
@@ -80,7 +95,7 @@ def csv_rows(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     separator = declared_separator([line for _, line in numbered[:HEAD]])
     begin = 1 if numbered and declares_separator(numbered[0][1]) else 0
     while begin < len(numbered):
-        reader = csv.reader((f"{line}\n" for _, line in numbered[begin:]), delimiter=separator, strict=True)
+        reader = csv_reader((f"{line}\n" for _, line in numbered[begin:]), separator, strict=True)
         start = begin
         try:
             for cells in reader:
@@ -115,6 +130,6 @@ def _with_doubled_quotes(numbered: list[Line]) -> list[Line]:
 
 def _is_csv(line: str, separator: str) -> bool:
     try:
-        return bool(list(csv.reader([line], delimiter=separator, strict=True)))
+        return bool(list(csv_reader([line], separator, strict=True)))
     except csv.Error:
         return False

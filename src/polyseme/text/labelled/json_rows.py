@@ -24,7 +24,7 @@ from polyseme.text.labelled.numbered_lines import Line, is_object
 _log = logging.getLogger(__name__)
 _BETWEEN = " \t\r\n,"  # objects
 _NEXT_OBJECT = re.compile(rf"[{_BETWEEN}]*\{{")
-_SHOWN = 8  # fields that a message names
+_FIELDS_SHOWN = 8  # fields that a message names
 Row = dict[str, Any]
 
 
@@ -86,7 +86,9 @@ class _Document:
             rows: list[Any] = fields[inner[0]]
             return rows
         if all(isinstance(value, list | dict) for value in fields.values()):
-            names = ", ".join(short(name, 20) for name in islice(fields, _SHOWN)) + (", ..." if len(fields) > _SHOWN else "")
+            names = ", ".join(short(name, 20) for name in islice(fields, _FIELDS_SHOWN)) + (
+                ", ..." if len(fields) > _FIELDS_SHOWN else ""
+            )
             expected = "expected a list of rows, [{...}, {...}], or one row {...} on each line"
             raise FormatError(path, f"is one JSON object with the fields {names or 'none'}; {expected}")
         return [fields]

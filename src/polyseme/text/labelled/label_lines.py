@@ -20,7 +20,7 @@ HEADER = ["label", "text"]
 _FASTTEXT = re.compile(rf"\s*{PREFIX}\S+ |.*\s{PREFIX}\S+\s*$")
 _WORD = re.compile(r"\w+")
 _SHARE = 0.95  # of the lines must have a label and a text
-_FEWEST = 6  # different first words, from which on they may be those of sentences
+_MIN_WORDS = 6  # different first words, from which on they may be those of sentences
 
 
 def are_label_lines(lines: list[str]) -> bool:
@@ -81,7 +81,7 @@ def check_first_words(path: str | Path, texts: Sequence[str], labels: Sequence[s
     words = Counter(word for text in texts for word in _WORD.findall(text.casefold()))
     inside = [label for label in classes if words[label]]
     often = sum(words[label] for label in inside) >= len(texts) / 2
-    if len(classes) >= _FEWEST and len(inside) > len(classes) / 2 and often and not all(map(NUMBER.fullmatch, classes)):
+    if len(classes) >= _MIN_WORDS and len(inside) > len(classes) / 2 and often and not all(map(NUMBER.fullmatch, classes)):
         shown = ", ".join(dict.fromkeys(labels[:3]))
         problem = f"the first words of the lines ({shown} ...) are words of the texts, too, so they seem to be no labels"
         raise FormatError(path, f"{problem}; give a table with a text and a label, or {arg('format', 'lines')} if they are")

@@ -18,6 +18,7 @@ from polyseme.text.files.lines import FileLines
 Line = tuple[int, str]
 """The number of a line, and the line."""
 _CELL = re.compile(r"[^ \t]+")  # a no-break space belongs to its word
+_WIDE_BLANKS = re.compile("\u3000+")  # the blank of Chinese input methods, which may also be a word
 
 
 def numbered_lines(path: str | Path) -> Iterator[Line]:
@@ -46,8 +47,16 @@ def first_line(path: str | Path) -> str | None:
 
 
 def cells(line: str) -> list[str]:
-    """Return the columns of a line that are separated by spaces or tabs."""
-    return _CELL.findall(line)
+    """Return the columns of a line that are separated by spaces or tabs; where it has neither, by ideographic spaces.
+
+    >>> cells("患\\u3000O"), cells("\\u3000 O"), cells("\\u3000")
+    (['患', 'O'], ['\\u3000', 'O'], ['\\u3000'])
+    """
+    found: list[str] = _CELL.findall(line)
+    if len(found) == 1 and "\u3000" in line and line == found[0]:
+        word, *tags = _WIDE_BLANKS.split(line.rstrip("\u3000"))
+        return [word or "\u3000", *tags] if tags else found
+    return found
 
 
 def json_object(where: str, line: str, expected: str = "one object {...} per line") -> dict[str, Any]:

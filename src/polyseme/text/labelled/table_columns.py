@@ -14,7 +14,7 @@ import itertools
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -52,6 +52,10 @@ LABELS = (
     *("sentiment", "category", "标签", "类别", "情感"),
 )
 """Well-known names in headers, in lower case; of several labels the first is used, for single texts scores last."""
+_LABEL_HINTS = {"queue", "team", "department", "intent", "队列", "部门", "意图"}
+"""Names in lower case that decide between columns that may be the label by their content, and make no header."""
+_TEXT_HINT = re.compile(r"(?:^|[\W_])(?:text|content|review|comment|description|message)$|(?:文本|内容|评论|正文|描述)$")
+"""How names end, in lower case, that decide where no column is much longer than all others: 工单内容."""
 _TOPICS = {"评论", "情感"}
 """Names that are topics of Chinese news too: beside other cells they make a header only with another well-known name."""
 
@@ -66,11 +70,11 @@ _CLASSES = (
 )
 """Values of well-known labels, in lower case."""
 _FILLED = 0.9  # of the rows have a label
-_FEWEST = 4  # rows from which columns are guessed
+_MIN_ROWS = 4  # rows from which columns are guessed
 _MOST_REPEATED = 0.1  # of the rows repeat a header
 _MAX_NAME = 40  # characters of a name or a label
-_SHOWN = 5  # columns that are not used
-_MOST_NAMES = 20  # of columns in a message
+_UNUSED_SHOWN = 5  # columns that are not used
+_NAMES_SHOWN = 20  # of columns in a message
 _LONGER = 2.0  # times as long as other columns is a text
 
 
@@ -187,7 +191,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         if "label" in missing and not candidates and content.has_no_label(found, asked):
             known = found.values() if "text" in asked.given else ()
             raise UsageError(_no_label(path, cells, known, content, header=header))
-        raise UsageError(_unknown(path, line, cells, missing, candidates, header=header))
+        known_label = names[found["label"]] if "label" in found and "label" not in asked.given else None
+        raise UsageError(_unknown(path, line, cells, missing, candidates, header=header, label=known_label))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
@@ -223,9 +228,9 @@ def report_columns(path: str | Path, layout: Layout) -> None:
     all_guessed = {*layout.by_content, "second"} >= set(roles)
     note = {role: " (by its content)" for role in layout.by_content if not all_guessed}
     shown = ", ".join(f"{role}: {layout.names[numbers[role] or 0]!r}{note.get(role, '')}" for role in roles)
-    unused = f"not used: {', '.join(layout.unused[:_SHOWN])}" if layout.unused else ""
-    if len(layout.unused) > _SHOWN:
-        unused += f" and {len(layout.unused) - _SHOWN} more"
+    unused = f"not used: {', '.join(layout.unused[:_UNUSED_SHOWN])}" if layout.unused else ""
+    if len(layout.unused) > _UNUSED_SHOWN:
+        unused += f" and {len(layout.unused) - _UNUSED_SHOWN} more"
     if layout.guessed:
         begin = "" if layout.has_keys else "the first row names the columns; " if layout.header else "no header; "
         kind = "keys" if layout.has_keys else "columns"
@@ -320,7 +325,7 @@ def _listed(names: Iterable[str]) -> str:
     ('text, a long column a long column a long colum...', '18, 19, 10 more')
     """
     found = [name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..." for name in names]
-    return ", ".join([*found[:_MOST_NAMES], *([f"{len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else [])])
+    return ", ".join([*found[:_NAMES_SHOWN], *([f"{len(found) - _NAMES_SHOWN} more"] if len(found) > _NAMES_SHOWN else [])])
 
 
 def _one_class(path: str | Path, names: Sequence[str], single: int, content: _Content, *, header: bool) -> str:
@@ -337,7 +342,7 @@ def _no_label(path: str | Path, cells: list[str], given: Collection[int], conten
     free = [number for number in range(len(cells)) if number not in given and not content.is_empty(number)]
     texts = [number for number in content.by_length() if number in free and content.may_be_text(number)]
     shown = []
-    for number in free[:_MOST_NAMES]:
+    for number in free[:_NAMES_SHOWN]:
         name = repr(cells[number][:_MAX_NAME]) if header else f"column {number} ({cells[number][:20]!r})"
         could = f" and could be the text ({arg('text', cells[number] if header else number)})" if number in texts[:1] else ""
         shown.append(f"{name} has {content.kind(number)}{could}")
@@ -346,9 +351,19 @@ def _no_label(path: str | Path, cells: list[str], given: Collection[int], conten
 
 
 def _unknown(
-    path: str | Path, line: int, cells: list[str], missing: Sequence[str], candidates: Sequence[str], *, header: bool
+    path: str | Path,
+    line: int,
+    cells: list[str],
+    missing: Sequence[str],
+    candidates: Sequence[str],
+    *,
+    header: bool,
+    label: str | None = None,
 ) -> str:
-    """Return an error: which columns are not known, and how to name them; `candidates`: columns that may be the label."""
+    """Return an error: which columns are not known, and how to name them.
+
+    `candidates`: columns that may be the label; `label`: the one that is recognised.
+    """
     if header:
         small = {cell.strip().lower() for cell in cells}
         several = "text" in missing and not small.isdisjoint({*chain(*PAIRS), *TEXTS})
@@ -358,7 +373,9 @@ def _unknown(
         role = f"{arg('text')} (for pairs {arg('text')} and {arg('second')})" if missing[0] == "text" else arg("label")
         if missing[0] == "label" and len(candidates) > 1:
             return f"{path} has {problem}; give {role} with one of: {_listed(candidates)} (by their content, these may be it)"
-        return f"{path} has {problem}; give {role} with one of: {_listed(cells)}"
+        others = [cell for cell in cells if cell != label]
+        known = "" if label is None else f" (the label is read from {label!r})"
+        return f"{path} has {problem}{known}; give {role} with one of: {_listed(others)}"
     row = _listed(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
@@ -380,7 +397,7 @@ class _Content:
 
     def has_header(self) -> bool:
         """Whether the first row has names: its cells occur nowhere else in columns of one or few values, numbers, or dates."""
-        if len(self.rows) < _FEWEST or not _may_be_names([cell.strip() for cell in self.first]):
+        if len(self.rows) < _MIN_ROWS or not _may_be_names([cell.strip() for cell in self.first]):
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
             return False
@@ -395,7 +412,7 @@ class _Content:
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
         """Return the columns that are not found yet, where the content makes them clear."""
-        if len(self.rows) < _FEWEST:
+        if len(self.rows) < _MIN_ROWS:
             return {}
         free = [number for number in range(len(self.first)) if number not in found.values()]
         count = 2 if asked.pairs else 1
@@ -403,12 +420,16 @@ class _Content:
         guessed: dict[str, int] = {}
         if asked.labelled and "label" not in found:
             labels = self.labels({**found, **dict(zip(("text", "second"), texts, strict=False))}, asked)
-            if len(labels) > 1 and not header:
-                labels = self._clearest(labels)
+            if len(labels) > 1:
+                labels = (self._named(labels, _LABEL_HINTS.__contains__) or labels) if header else self._clearest(labels)
             if len(labels) == 1:
                 guessed["label"] = labels[0]
         if "text" not in found:
-            texts = self._longest([number for number in free if number not in guessed.values()], count)
+            free = [number for number in free if number not in guessed.values()]
+            texts = self._longest(free, count)
+            if header and not texts and count == 1:
+                could = [number for number in free if self.may_be_text(number) and not self._is_label(number)]
+                texts = self._named(could, _TEXT_HINT.search)
             guessed |= dict(zip(("text", "second"), texts, strict=False))
         return guessed
 
@@ -424,11 +445,11 @@ class _Content:
         """Whether the label of a single text is a number with decimals, and another column may be the label."""
         if asked.pairs or "second" in found or "label" not in found or not self.has_decimals(found["label"]):
             return False
-        return len(self.rows) >= _FEWEST and not all(map(self.has_decimals, self.labels(found, asked)))
+        return len(self.rows) >= _MIN_ROWS and not all(map(self.has_decimals, self.labels(found, asked)))
 
     def has_no_label(self, found: Mapping[str, int], asked: Request) -> bool:
         """Whether each free column has dates, or long values that are nearly all different: no label of single texts."""
-        if asked.pairs or len(self.rows) < _FEWEST:
+        if asked.pairs or len(self.rows) < _MIN_ROWS:
             return False
         free = [number for number in range(len(self.first)) if number not in found.values() and not self.is_empty(number)]
         return all(self._is_date(number) or self._is_long(number) for number in free)
@@ -476,6 +497,11 @@ class _Content:
         values = {number: {cell.lower() for cell in self._column(number) if cell} for number in columns}
         known = [number for number in columns if any(values[number] <= each for each in _CLASSES)]
         return known if len(columns) > 1 and known else list(columns)
+
+    def _named(self, columns: Sequence[int], is_hint: Callable[[str], object]) -> list[int]:
+        """Return the only column whose name is a hint; none where there are several, or none."""
+        named = [number for number in columns if is_hint(self.first[number].strip().lower())]
+        return named if len(named) == 1 else []
 
     def _is_in_blocks(self, number: int) -> bool:
         """Whether equal values of a column follow each other, such as the source of each text."""

@@ -21,7 +21,15 @@ from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.class_folders import class_folders, class_lines
-from polyseme.text.labelled.csv_rows import HEAD, csv_rows, declared_separator, declares_separator, has_csv_header, may_be_csv
+from polyseme.text.labelled.csv_rows import (
+    HEAD,
+    csv_reader,
+    csv_rows,
+    declared_separator,
+    declares_separator,
+    has_csv_header,
+    may_be_csv,
+)
 from polyseme.text.labelled.json_rows import object_lines
 from polyseme.text.labelled.label_lines import (
     PREFIX,
@@ -44,6 +52,7 @@ from polyseme.text.labelled.table_columns import (
     plain,
     report_columns,
 )
+from polyseme.text.labelled.tagged_lines import tagged_line
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines", "fasttext"]
 NO_AGREEMENT = "-"
@@ -240,6 +249,9 @@ def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     lines = [line for _, line in head if line.strip()]
     if not lines:
         raise FormatError(path, "is empty; expected a table")
+    if tagged := tagged_line(lines):
+        looks = f"looks like words with their tags, one on each line ({' '.join(tagged.split())[:30]!r})"
+        raise FormatError(path, f"{looks}: train `tagging` with it; if it is a table, give {arg('format')}")
     if declares_separator(lines[0]):
         return "csv"
     if are_fasttext(lines):
@@ -440,7 +452,7 @@ def _row_end(lines: list[Line], at: int, width: int) -> int:
 def _csv_cells(row: str) -> list[str]:
     """Return the cells of a row of several lines; none if no CSV writer can have made it."""
     try:
-        return next(csv.reader(io.StringIO(row, newline=""), delimiter="\t", strict=True))
+        return next(csv_reader(io.StringIO(row, newline=""), "\t", strict=True))
     except csv.Error:
         return []
 

@@ -25,7 +25,7 @@ _SHAPES = ('{"tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}', '{"text": "Ann 
 JSON_EXPECTED = f"expected {' or '.join(_SHAPES)} on each line"
 _NO_TAGS = f"{EXPECTED} (texts without tags are for `predict`)"
 _HEAD = 200  # lines by which a shape is recognised
-_MOST = 0.9  # of them have it
+_MIN_SHARE = 0.9  # have the shape
 _JOINED = {separator: re.compile(rf".+{separator}[^{separator}]+") for separator in "/_"}
 _SENTENCE_END = re.compile(r"\w[.!?。！？]+[\"'”’)]*\s*$")
 _PROSE_WORDS = 6  # on a line of plain text; columns of words with tags are fewer, or all lines have them
@@ -133,7 +133,7 @@ def _is_prose(lines: Sequence[str]) -> bool:
     """Whether lines are sentences: of three words or more, the last with a full stop, and of different lengths."""
     widths = {len(cells(line)) for line in lines}
     ends = sum(bool(_SENTENCE_END.search(line)) and "\t" not in line for line in lines)
-    return min(widths) > 2 and ends >= _MOST * len(lines) and (len(widths) > 1 or len(lines) == 1)
+    return min(widths) > 2 and ends >= _MIN_SHARE * len(lines) and (len(widths) > 1 or len(lines) == 1)
 
 
 def refuse_prose(path: str | Path, lines: Sequence[Line]) -> None:
@@ -159,12 +159,12 @@ def refuse_other_shapes(path: str | Path, lines: Sequence[Line]) -> None:
     names = {name.strip(' "').lower() for name in head[0].split(",")}
     rows = [line for line in head if "," in line and (names & WORD_COLUMNS or len(cells(line)) == 1)]
     named = ".csv" in Path(path).suffixes and "\t" not in head[0] and re.search("[,;]", head[0]) is not None
-    if named or (len(names) > 1 and len(rows) >= _MOST * len(head)):
+    if named or (len(names) > 1 and len(rows) >= _MIN_SHARE * len(head)):
         raise FormatError(path, f"seems to be CSV (it begins with {head[0][:30]!r}); {EXPECTED}")
     if _is_prose(head):
         raise _plain_text(path, f"it begins with {head[0][:30]!r}")
     words = [word for line in head for word in cells(line)]
     for separator, joined in _JOINED.items():
-        if len(words) > len(head) and sum(bool(joined.fullmatch(word)) for word in words) >= _MOST * len(words):
+        if len(words) > len(head) and sum(bool(joined.fullmatch(word)) for word in words) >= _MIN_SHARE * len(words):
             given = f"seems to have words with their tags, such as {words[0][:30]!r}, on each line"
             raise FormatError(path, f"{given}: separate them at {separator!r}; {EXPECTED}")

@@ -1,7 +1,7 @@
-// The line: one question to every loaded model, in columns.
+// Compare models: one question to every loaded model, in columns.
 
 import {ask} from "../api.js";
-import {context, h, replace} from "../dom.js";
+import {context, cropped, h, replace} from "../dom.js";
 import {empty, failure, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {snapshot} from "../snapshot.js";
@@ -85,7 +85,7 @@ export function show(root, {models: loaded, values, signal, note}) {
 }
 
 const listed = (answer, pairs, shape) => ({
-  content: [warnings(answer), pairs.length ? h("ol", {class: "found"}, pairs.map(([word, value]) => h("li", null, h("span", {class: "number"}, shape(value)), h("span", {class: "said"}, word)))) : empty(t("sentence.none"))],
+  content: [warnings(answer), pairs.length ? h("ol", {class: "found"}, pairs.map(([word, value]) => h("li", null, h("span", {class: "number"}, shape(value)), h("span", {class: "said"}, cropped(word))))) : empty(t("sentence.none"))],
   rows: pairs,
 });
 

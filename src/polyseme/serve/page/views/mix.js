@@ -3,7 +3,7 @@
 import {ask} from "../api.js";
 import {Cloud} from "../cloud.js";
 import {context, h, later, replace} from "../dom.js";
-import {positionOf, sentences} from "../examples.js";
+import {firstSentence, positionOf, sentences} from "../examples.js";
 import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {number, t} from "../strings.js";
@@ -12,11 +12,10 @@ import {chips, words as wordRow} from "./words.js";
 export function show(root, {model, values, tasks, signal, note}) {
   if (!model.endpoints.includes("neighbours")) return void root.append(empty(t("sentence.no.neighbours")));
   if (model.layers < 2) return void root.append(empty(t(model.static ? "static" : "one.layer")));
-  const first = sentences(model)[0];
   const given = (values.weights ?? "").split(",").map(Number);
   const equal = Array.from({length: model.layers}, () => Math.round(1000 / model.layers) / 1000);
   const state = {
-    ...(values.text === undefined ? first : {text: values.text, word: Number(values.word ?? 0)}),
+    ...(values.text === undefined ? {text: "", word: 0} : {text: values.text, word: Number(values.word ?? 0)}),
     weights: given.length === model.layers && given.every((each) => each >= 0 && each <= 1) ? given : equal, scale: Number(values.scale ?? 1) || 1,
   };
   const input = h("textarea", {id: "text", rows: 1, class: "small", spellcheck: "false", lang: model.language ?? "", value: state.text});
@@ -80,7 +79,15 @@ export function show(root, {model, values, tasks, signal, note}) {
     sliders(state, model, tasks, follow), h("div", {class: "two"}, near, plane),
     exportBar("mix", {picture: () => (cloud ? cloud.picture() : null), rows: () => [["word", "cosine", "sentence"],
       ...(found?.in_context ?? []).map((each) => [each.word, each.cosine, each.words.join(" ")])]}));
-  start();
+  if (values.text !== undefined) start();
+  else {
+    firstSentence(model, signal).catch(() => sentences(model)[0]).then((first) => {
+      if (signal.aborted || input.value) return;
+      Object.assign(state, first);
+      input.value = first.text;
+      start();
+    });
+  }
   return () => cloud?.leave();
 }
 

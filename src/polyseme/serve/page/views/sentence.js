@@ -1,8 +1,8 @@
 // Sentence: how surprising each word is, and for a chosen word its neighbours with and without context, and what else fits.
 
 import {ask} from "../api.js";
-import {context, h, later, replace} from "../dom.js";
-import {positionOf, sentences} from "../examples.js";
+import {context, cropped, h, later, replace} from "../dom.js";
+import {firstSentence, positionOf, sentences} from "../examples.js";
 import {empty, filler, warnings} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {address} from "../state.js";
@@ -13,8 +13,7 @@ import {chips, words as wordRow} from "./words.js";
 const SIDES = ["left", "right", "both"];
 
 export function show(root, {model, values, signal, note}) {
-  const first = sentences(model)[0];
-  const state = values.text === undefined ? {...first} : {text: values.text, word: values.word === undefined ? null : Number(values.word)};
+  const state = values.text === undefined ? {text: "", word: null} : {text: values.text, word: values.word === undefined ? null : Number(values.word)};
   const input = h("textarea", {id: "text", rows: 2, spellcheck: "false", lang: model.language ?? "", value: state.text});
   const place = h("section", {class: "reading"});
   const details = h("section", {class: "details", "aria-live": "polite"});
@@ -121,7 +120,13 @@ export function show(root, {model, values, signal, note}) {
       read();
     }),
     place, details);
-  read();
+  if (values.text !== undefined) return void read();
+  return void firstSentence(model, signal).catch(() => sentences(model)[0]).then((first) => {
+    if (signal.aborted || input.value) return; // another view is open, or somebody types already
+    Object.assign(state, first);
+    input.value = first.text;
+    read();
+  });
 }
 
 function legend(unknown) {
@@ -150,7 +155,7 @@ function alone(near, model) {
   if (!near) return empty(t("sentence.no.neighbours"));
   if (!near.by_itself.length) return empty(t("sentence.unknown"));
   return h("ol", {class: "found"}, near.by_itself.map((each) => h("li", null,
-    h("span", {class: "number"}, number(each.cosine, 2)), h("span", {class: "said"}, each.word))));
+    h("span", {class: "number"}, number(each.cosine, 2)), h("span", {class: "said"}, cropped(each.word)))));
 }
 
 function fitting(fits, word) {

@@ -8,16 +8,16 @@ import {snapshot} from "../snapshot.js";
 import {named, t} from "../strings.js";
 import {drawn} from "./predictions.js";
 import {example, taskInput} from "./taskinput.js";
-import {words as wordRow} from "./words.js";
+import {chips, words as wordRow} from "./words.js";
 
 export function show(root, {values, tasks, signal, note}) {
   if (!tasks.length) return void root.append(h("p", {class: "lead"}, t("tasks.lead")), empty(t("tasks.none")));
   let task = tasks.find((each) => each.id === values.task) ?? tasks[0];
-  let text = values.text ?? example(task);
+  let text = values.text ?? "";
   const fields = h("div"), place = h("section", {"aria-live": "polite"}), fill = filler(place);
   const choice = h("select", {id: "task", onchange: () => {
     task = tasks.find((each) => each.id === choice.value);
-    text = example(task);
+    text = "";
     start();
   }}, tasks.map((each) => h("option", {value: each.id, selected: each === task}, `${each.id} · ${named("kind", each.kind)}`)));
   const changed = later(400, (given) => {
@@ -47,7 +47,11 @@ export function show(root, {values, tasks, signal, note}) {
   }
 
   function start() {
-    replace(fields, taskInput(task, text, changed));
+    const shown = example(task);
+    replace(fields, taskInput(task, text, changed), shown && chips([shown.replaceAll("\t", " / ")], () => {
+      text = shown;
+      start();
+    }));
     look();
   }
   root.append(h("p", {class: "lead"}, t("tasks.lead")), h("label", {class: "field"}, t("tasks.task"), choice), fields, place);

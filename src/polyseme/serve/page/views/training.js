@@ -53,6 +53,7 @@ export function show(root, {values, signal, note}) {
 
 function table(runs, hidden, changed) {
   const head = ["run", "dev", "loss", "speed", "step", "state"].map((name) => h("th", {scope: "col"}, t(`training.${name}`)));
+  const best = ({best: kept, points}) => kept && kept[0] !== points.at(-1)[0] && h("small", null, ` ${t("training.best", {value: number(kept[1], 3), step: number(kept[0])})}`);
   const end = (curve, digits) => (curve.points.length ? number(curve.points.at(-1)[1], digits) : "–");
   const rows = runs.map((run) => {
     const box = h("input", {type: "checkbox", checked: !hidden.has(run.name), onchange: () => {
@@ -62,8 +63,8 @@ function table(runs, hidden, changed) {
     }});
     const sign = svg("svg", {viewBox: "0 0 18 18", width: 18, height: 18, class: "sign", "aria-hidden": "true"}, mark(9, 9, 6, `var(--${run.shade})`, run.hollow));
     return h("tr", null, h("th", {scope: "row"}, h("label", {class: "run"}, box, sign, run.name)),
-      h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${named("score", run.dev.name)}`)), h("td", null, end(run.loss, 3)),
-      h("td", null, end(run.speed, 0)), h("td", null, number(run.step)), h("td", null, run.live ? h("b", {class: "live"}, t("training.live")) : t("training.quiet")));
+      h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${named("score", run.dev.name)}`), best(run.dev)), h("td", null, end(run.loss, 3)),
+      h("td", null, end(run.speed, 0)), h("td", null, number(run.step)), h("td", null, run.state === "training" ? h("b", {class: "live"}, t("training.training")) : t(`training.${run.state}`)));
   });
   return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("training.runs")}, h("table", {class: "runs"}, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
 }
