@@ -232,5 +232,5 @@ def test_a_run_whose_probabilities_tell_a_rare_class_does_not_restart(tmp_path: 
     result = result_of(tmp_path / "out")
     assert (outcome.restarts, result["learned"]) == (0, True)
     assert result["scores"]["dev"]["accuracy"] == 85 / 89
-    assert result["warning"].startswith("accuracy is no better than 'a' for all examples")
+    assert result["warning"].startswith("accuracy is no better than predicting 'a' for every example")
     assert outcome.task.predict(["y"])[0].probabilities["b"] > 5 * outcome.task.predict(["x"])[0].probabilities["b"]

@@ -2,7 +2,7 @@
 
 Each layer reads the words in both directions and passes on both states. Texts of different lengths are packed without padding
 (`packing`), once for all layers: a text gives the same result alone as beside longer ones, and a text may be empty.
-`torch.nn.LSTM` gets a `PackedSequence`; with gradients on a CPU `packed_bilstm` computes the same, several times as fast.
+`torch.nn.LSTM` gets a `PackedSequence`; with gradients on a CPU `packed_bilstm` computes the same faster.
 Dropout is variational (Gal and Ghahramani 2016). Extra vectors can enter between layers, where TagLM adds its language model
 (Peters et al. 2017).
 """

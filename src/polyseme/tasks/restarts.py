@@ -126,7 +126,7 @@ def failure_message(problem: str, restarts: int, reason: str, cause: str = "") -
 
 def one_class_message(label: str) -> str:
     """Return that accuracy does not show what a network has learned, as nearly all examples have one label."""
-    what = f"accuracy is no better than {label!r} for all examples, which most of them have, but the probabilities are"
+    what = f"accuracy is no better than predicting {label!r} for every example, but the probabilities are better than chance"
     return f"{what}: use these, or give {arg('metric', 'macro_f1')}, which counts all classes alike"
 
 
