@@ -103,7 +103,7 @@ class FeaturesConfig(Config):
         group="Encoders",
     )
     encoder_lr_multiplier: float = setting(
-        0.1, "Learning rate of a fine-tuned encoder, as a multiple of the task's.", above=0, group="Encoders"
+        0.03, "Learning rate of a fine-tuned encoder, as a multiple of the task's.", above=0, group="Encoders"
     )
     layer_decay: float = setting(
         1.0, "Divide the learning rate by this for each layer group below the top (ULMFiT: 2.6).", min=1, group="Encoders"
