@@ -150,8 +150,8 @@ def _warn_of_scripts(task: Task, lines: list[Any], name: str) -> None:
 
 def _refuse_tables(lines: list[Any], name: str) -> None:
     """Raise an error if the first lines are JSON objects, or CSV with a header."""
+    from polyseme.text.labelled.column_names import is_header
     from polyseme.text.labelled.numbered_lines import is_object
-    from polyseme.text.labelled.table_columns import is_header
 
     first = [line for line in lines[:_HEAD] if isinstance(line, str) and line.strip()]
     if first and all(line.startswith("{") for line in first) and is_object(first[0]):

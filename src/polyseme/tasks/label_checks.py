@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from polyseme.base.errors import UsageError, arg
+from polyseme.text.labelled.column_names import NUMBER
 from polyseme.text.labelled.label_lines import PREFIX
-from polyseme.text.labelled.table_columns import NUMBER
 
 MIN_CLASS_EXAMPLES = 3
 """Classes with fewer examples are reported."""

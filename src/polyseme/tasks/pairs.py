@@ -54,7 +54,8 @@ from polyseme.tasks.splits import quantiles, same_text
 from polyseme.tasks.wide import Texts
 from polyseme.tasks.wide_task import WideTargets, WideTask
 from polyseme.text.labelled.bad_rows import BadRows
-from polyseme.text.labelled.table_columns import SCORES, with_decimal_point
+from polyseme.text.labelled.column_content import with_decimal_point
+from polyseme.text.labelled.column_names import SCORES
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from polyseme.base.display import short
 from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.tasks.base import Task
 from polyseme.text.files.lines import TABLE_NAMES, TableLines
-from polyseme.text.labelled.table_columns import TEXTS, Layout
+from polyseme.text.labelled.column_names import TEXTS
+from polyseme.text.labelled.table_columns import Layout
 from polyseme.text.labelled.tables import TableRow, file_layout, read_table
 
 _log = logging.getLogger(__name__)

@@ -52,9 +52,9 @@ from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_repair import repair_tags
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, predicted_labels, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
+from polyseme.text.labelled.column_names import column_of
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
 from polyseme.text.labelled.marked_texts import LONG
-from polyseme.text.labelled.table_columns import column_of
 from polyseme.text.labelled.tagged_shapes import EXPECTED
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.splitting.alignment import join

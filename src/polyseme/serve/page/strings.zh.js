@@ -8,7 +8,7 @@ export default {
   "layer": "第 {number} 层",
   "layer.static": "第 0 层：词本身",
   "layer.of": "第 {number} 层（共 {last} 层）",
-  "layer.top": "第 {number} 层（最高层）",
+  "layer.top": "第 {number} 层（顶层）",
   "language": "English",
   "language.label": "切换为英文",
   "theme.auto": "主题：自动",

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.column_names import QUOTED, is_header
 from polyseme.text.labelled.numbered_lines import Line
-from polyseme.text.labelled.table_columns import QUOTED, Record, is_header
+from polyseme.text.labelled.table_columns import Record
 
 if TYPE_CHECKING:
     from _csv import Reader

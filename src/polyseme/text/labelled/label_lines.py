@@ -12,8 +12,9 @@ from pathlib import Path
 
 from polyseme.base.errors import FormatError, arg
 from polyseme.text.labelled.bad_rows import BadRows
+from polyseme.text.labelled.column_names import NUMBER
 from polyseme.text.labelled.numbered_lines import Line
-from polyseme.text.labelled.table_columns import NUMBER, Record, warn_once
+from polyseme.text.labelled.table_columns import Record, warn_once
 
 PREFIX = "__label__"
 HEADER = ["label", "text"]

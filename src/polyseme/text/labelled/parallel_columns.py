@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
-from polyseme.text.labelled.table_columns import Column, column_number, column_of
+from polyseme.text.labelled.column_names import Column, column_number, column_of
 from polyseme.text.labelled.tables import TableHead
 
 NAMES = (

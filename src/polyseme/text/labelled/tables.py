@@ -21,6 +21,7 @@ from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.class_folders import class_folders, class_lines
+from polyseme.text.labelled.column_names import NUMBER, PAIRS, TEXTS, Column, Request
 from polyseme.text.labelled.csv_rows import (
     HEAD,
     csv_reader,
@@ -40,18 +41,7 @@ from polyseme.text.labelled.label_lines import (
     label_and_text,
 )
 from polyseme.text.labelled.numbered_lines import Line, is_object, json_object, numbered_lines
-from polyseme.text.labelled.table_columns import (
-    NUMBER,
-    PAIRS,
-    TEXTS,
-    Column,
-    Layout,
-    Record,
-    Request,
-    choose_columns,
-    plain,
-    report_columns,
-)
+from polyseme.text.labelled.table_columns import Layout, Record, choose_columns, plain, report_columns
 from polyseme.text.labelled.tagged_lines import tagged_line
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines", "fasttext"]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import UsageError
-from polyseme.text.labelled.table_columns import Layout, is_header, warn_once
+from polyseme.text.labelled.column_names import is_header
+from polyseme.text.labelled.table_columns import Layout, warn_once
 from polyseme.text.labelled.tables import file_layout
 
 COLUMNS = ("text", "second", "label")
