@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from polyseme.studies.compare import Study
-from polyseme.studies.finetuning import HEADS, default_options
+from polyseme.studies.finetuning import LINEAR_TASKS, default_options
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.tasks.registry import configure_task, task_name
 
@@ -26,7 +26,7 @@ def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
     frozen = configure_task(kind, labelled.options)[0]
     for field in ("column", "classes", "phrases", "label", "longest"):  # what the data is
         assert getattr(config, field, None) == getattr(frozen, field, None)
-    if labelled.task in HEADS:
+    if labelled.task in LINEAR_TASKS:
         assert config.is_linear and fitting.epochs == 4 and "learning_rate" not in tuned
     else:
         assert tuned == {**labelled.options, **TUNED}

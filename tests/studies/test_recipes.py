@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 import polyseme
-from polyseme.studies.recipes import PAIR_LAYERS_SIZE, RECIPES, layer_options, recipe_options, word_options
+from polyseme.studies.recipes import (
+    LINEAR_TAGGER,
+    PAIR_LAYERS_SIZE,
+    RECIPES,
+    layer_options,
+    network_options,
+    recipe_options,
+    word_options,
+)
 from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt
@@ -25,6 +33,7 @@ from tests.encoders.test_word2vec import table
         ("pairs", {"network": "linear"}),
         ("choices", {}),
         ("reading", {"network": "linear"}),
+        ("ner", {"network": "linear"}),
         ("ner", {"network_layers": 0, "task_embeddings": False}),
     ],
 )
@@ -54,6 +63,7 @@ def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, A
         ("tagging", {"word_dropout": 0.1}, [elmo()], {}),
         ("tagging", {"mode": "finetune"}, [elmo()], {}),
         ("tagging", {"task_embeddings": False}, [elmo()], {}),
+        ("tagging", {"network": "linear"}, [elmo()], {}),
         ("tagging", {}, [], {}),
         ("tagging", {}, [table(), elmo()], {}),
         ("pairs", {}, [elmo()], {}),
@@ -86,6 +96,27 @@ def test_many_layers_are_mixed_for_pairs() -> None:
     few = PAIR_LAYERS_SIZE // (small.layers * small.dim)
     config = configure_task("pairs", {})[0]
     assert layer_options("pairs", config, {}, [small] * few) and not layer_options("pairs", config, {}, [small] * (few + 1))
+
+
+@pytest.mark.parametrize("mode", ["frozen", "finetune"])
+def test_a_linear_tagger_is_a_layer_over_an_encoder(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text("Ann B-PER\nleft O\n\nBob B-PER\nsaw O\n\n" * 5)
+    polyseme.train("ner", tmp_path / "a.conll", encoder=bert(), out=tmp_path / "out", network="linear", mode=mode, epochs=1)
+    task = polyseme.load_task(tmp_path / "out")
+    assert task.recurrent is None and task.crf is not None and not task.crf.transitions.requires_grad
+    trained = {name for name, weight in task.named_parameters() if weight.requires_grad and not name.startswith("features.")}
+    assert trained == {"scores.weight", "scores.bias"}
+
+
+def test_what_is_given_beside_a_linear_tagger_stays() -> None:
+    options: dict[str, Any] = {"network": "linear", "crf": True}
+    config = configure_task("tagging", options)[0]
+    assert set(network_options("tagging", config, options, [bert()])) == set(LINEAR_TAGGER) - {"crf"}
+    for encoders in ([], [table()], [bert(), elmo()]):
+        with pytest.raises(polyseme.PolysemeError, match="one contextual encoder"):
+            network_options("tagging", config, options, encoders)
+    with pytest.raises(polyseme.PolysemeError, match="no LSTM layers"):
+        network_options("tagging", config, {**options, "network_layers": 1}, [bert()])
 
 
 def test_in_a_run(tmp_path: Path) -> None:

@@ -12,16 +12,12 @@ from typing import Any
 
 from polyseme.studies.sets import LabelledSet
 from polyseme.studies.train import encoder_names
+from polyseme.tasks.config import LINEAR
 
 FINETUNE, FROZEN = "finetune", "frozen"
 """The modes of encoders, and the scopes of options for them."""
-HEADS: Mapping[str, Mapping[str, Any]] = {
-    "tagging": {"network_layers": 0, "task_embeddings": False, "crf": False, "layers": "top", "norm": "none"},
-    "classification": {"network": "linear"},
-    "pairs": {"network": "linear"},
-    "reading": {"network": "linear"},
-}
-"""Options that leave only a head, by task."""
+LINEAR_TASKS = ("tagging", "classification", "pairs", "reading")
+"""Tasks whose network can be an encoder and a head."""
 BERT_DEFAULTS: Mapping[str, Any] = {"batch_size": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
 """As in the BERT paper."""
 DATA = (
@@ -48,8 +44,7 @@ def default_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: s
     if given.get("mode") != FINETUNE:
         return own
     own |= {name: False for name in FROZEN_ONLY if name in own}
-    head = HEADS.get(labelled.task, {})
-    other_network = any(given.get(name, value) != value for name, value in head.items())
-    if not head or other_network or len(encoder_names(encoders)) != 1:
+    other_network = given.get("network", LINEAR) != LINEAR or bool(given.get("network_layers"))
+    if labelled.task not in LINEAR_TASKS or other_network or len(encoder_names(encoders)) != 1:
         return own
-    return {**{name: value for name, value in own.items() if name in DATA}, **head, **BERT_DEFAULTS}
+    return {**{name: value for name, value in own.items() if name in DATA}, "network": LINEAR, **BERT_DEFAULTS}

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polyseme.base.errors import UsageError, arg
 from polyseme.encoders.base import Encoder
-from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.config import LINEAR, TaskConfig
 
 RECIPES: dict[str, dict[str, Any]] = {
     "bert": {"learning_rate": 5e-5, "encoder_lr_multiplier": 1.0, "warmup": 0.1},  # Devlin et al. 2019: 2e-5 to 5e-5
@@ -25,10 +26,24 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 """By kind of encoder, under the option names of `polyseme.train`."""
+LINEAR_TAGGER = {"network_layers": 0, "crf": False, "task_embeddings": False, "layers": "top", "norm": "none"}
+"""A layer over one encoder's vectors (Devlin et al. 2019)."""
 TAGGER_WORD_DROPOUT = 0.4
 """Beside frozen encoders, so that a tagger relies on what they say of a word in its context and not on the word itself."""
 PAIR_LAYERS_SIZE = 2048
 """All encoder layers, concatenated, are features of pairs up to this size; beyond it (published ELMo, BERT) their mix is."""
+
+
+def network_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
+    """Return the options of a tagger that is an encoder and a layer."""
+    if task != "tagging" or getattr(config, "network", None) != LINEAR:
+        return {}
+    if options.get("network_layers"):
+        raise UsageError(f"{arg('network', LINEAR)} has no LSTM layers: omit {arg('network_layers')}, or {arg('network')}")
+    if len(encoders) != 1 or encoders[0].static:
+        given = "+".join(encoder.kind for encoder in encoders) or "none"
+        raise UsageError(f"{arg('network', LINEAR)} needs exactly one contextual encoder; got {given}")
+    return {name: value for name, value in LINEAR_TAGGER.items() if name not in options}
 
 
 def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
@@ -40,7 +55,8 @@ def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], enco
     if task == "classification" and alone and not given:
         return {"task_embeddings": False}  # a classifier's word table would only learn the data by heart
     in_context = config.features.mode == "frozen" and not any(encoder.static for encoder in encoders)
-    if task == "tagging" and in_context and config.features.words.enabled and "word_dropout" not in options:
+    own_words = config.features.words.enabled and not config.is_linear
+    if task == "tagging" and in_context and own_words and "word_dropout" not in options:
         return {"word_dropout": TAGGER_WORD_DROPOUT}
     return {}
 

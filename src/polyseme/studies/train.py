@@ -20,7 +20,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
-from polyseme.studies.recipes import layer_options, recipe_options, word_options
+from polyseme.studies.recipes import layer_options, network_options, recipe_options, word_options
 from polyseme.studies.recorded import recorded_configs, recorded_dev_file
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
@@ -148,7 +148,7 @@ class TaskJob:
         if recipe:
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
         given = task_name(self.task), config, options, encoders
-        own = {**word_options(*given), **layer_options(*given)}
+        own = {**network_options(*given), **word_options(*given), **layer_options(*given)}
         return {**recipe, **own, **script.options(config, options, encoders, notify)}
 
     def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from polyseme.base.config import setting
 from polyseme.base.errors import arg
-from polyseme.tasks.config import FeaturesConfig, TaskConfig
+from polyseme.tasks.config import LINEAR, FeaturesConfig, TaskConfig
 
 Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"]
 """How tags mark spans; plain: they mark none. See `polyseme.tasks.tag_scheme`."""
@@ -40,6 +40,12 @@ class TaggingConfig(TaskConfig):
         False, "Frozen encoders compute the vectors of a sentence with its document as context.", group="Encoders"
     )
     features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(layers="all", dropout=0.2))
+    network: Literal["lstm", "linear"] = setting(
+        "lstm",
+        "lstm: word features and a bidirectional LSTM. linear: a layer over the vectors of one encoder, as BERT was published "
+        "(no LSTM, CRF, task embeddings or mix, unless given).",
+        group="Training",
+    )
     hidden_size: int = setting(200, "Units of the LSTM in each direction.", min=1, group="Training")
     layers: int = setting(2, "LSTM layers; 0: none.", min=0, option="network_layers", group="Training")
     dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
@@ -54,4 +60,4 @@ class TaggingConfig(TaskConfig):
     @property
     def is_linear(self) -> bool:
         """Whether tags are scored from one encoder's vectors, by a layer alone."""
-        return self.layers == 0 and not self.features.words.enabled
+        return self.network == LINEAR or (self.layers == 0 and not self.features.words.enabled)
