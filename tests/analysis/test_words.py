@@ -121,6 +121,17 @@ def test_layer_0_of_a_vocabulary():
         WordSpace(fake)
 
 
+def test_the_vectors_of_a_vocabulary_are_computed_once_until_weights_change(monkeypatch) -> None:
+    model, calls = elmo(form="both", output=True), []
+    embed = type(model).embed
+    monkeypatch.setattr(type(model), "embed", lambda *args, **options: calls.append(1) or embed(*args, **options))
+    first = static_vectors(model).vectors
+    assert static_vectors(model).vectors is first and len(calls) == 1
+    with torch.no_grad():
+        next(model.parameters()).mul_(2)
+    assert not np.allclose(static_vectors(model).vectors, first) and len(calls) == 2
+
+
 def test_an_elmo_has_no_marks_among_its_words():
     model = elmo(form="both", output=True)
     found = static_vectors(model)

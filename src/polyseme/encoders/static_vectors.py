@@ -7,6 +7,7 @@ its vocabulary, if that layer does not depend on the sentence.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,9 +18,12 @@ from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.word_vectors import WordVectors
 
 _WORDS_PER_SENTENCE = 64  # where layer 0 is computed; the sentence does not matter
+_computed: WeakKeyDictionary[Encoder, tuple[WeightVersion, WordVectors]] = WeakKeyDictionary()
+"""The vectors of each model, for the next question: they take seconds."""
 
 
 def static_vectors(encoder: Encoder) -> WordVectors:
@@ -32,8 +36,11 @@ def static_vectors(encoder: Encoder) -> WordVectors:
     if encoder.vocabulary is None:
         add = f"give one with {arg('vocabulary')}" if encoder.bidirectional else "use an ELMo, or a table of word vectors"
         raise PolysemeError(f"{encoder.source} has no vocabulary to search: {add}")
-    words = vocabulary_words(encoder)
-    return WordVectors(words, _first_layer(encoder, words), len(words))
+    words, version, kept = vocabulary_words(encoder), weight_version(encoder), _computed.get(encoder)
+    if kept is None or kept[0] != version or kept[1].words != words:
+        kept = version, WordVectors(words, _first_layer(encoder, words), len(words))
+        _computed[encoder] = kept
+    return kept[1]
 
 
 def _first_layer(encoder: Encoder, words: Sequence[str]) -> NDArray[np.float32]:
