@@ -64,7 +64,7 @@ export default {
   "sentence.context": "上下文近邻",
   "sentence.context.help": "在检索的文本里，上下文词向量与本句“{word}”最接近的词。",
   "sentence.alone": "静态近邻",
-  "sentence.alone.help": "只按“{word}”的静态向量查找，不看句子，各个词义混在一起。",
+  "sentence.alone.help": "只按“{word}”的静态词向量查找，不看句子，各个词义混在一起。",
   "sentence.fits": "这里还能用哪些词",
   "sentence.fits.help": "模型只看“{word}”左右的词，预测这个位置。",
   "sentence.choose": "点上面的词，查看它的近邻。",
