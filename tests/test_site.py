@@ -56,6 +56,9 @@ QUERIES = {
     "相似的句子": "how-to/faq",
     "类别不平衡": "how-to/faq",
     "重新开始": "how-to/faq",
+    **dict.fromkeys(["句嵌入", "句向量"], "how-to/embed"),
+    "去重": "how-to/scale",
+    **dict.fromkeys(["繁體", "怎么微调", "微调", "bert-base-chinese", "fastText"], "how-to/faq"),
     "早停": "how-to/faq",
     "可复现": "how-to/faq",
     "离线": "how-to/faq",
@@ -113,6 +116,11 @@ ENGLISH = {
     "synonyms": "reference/python.html#similar-and-analogy",
     "incremental training": "how-to/train.html#adapt-a-model-instead",
     "sentence similarity": "how-to/faq.html#how-do-i-find-similar-texts",
+    "sentence embeddings": "how-to/embed.html#lines",
+    "deduplication": "how-to/scale.html#clean-a-crawl-first",
+    "fine-tuning": "how-to/faq.html#how-do-i-fine-tune",
+    "fastText": "how-to/faq.html#can-i-use-my-fasttext",
+    "bert-base-uncased": "how-to/faq.html#can-i-load-bert-base",
     **dict.fromkeys(["language without a shipped model", "other language", "German", "French", "multilingual"], LANGUAGES),
 }
 """What a reader of the English site types, and how the address of the first result begins."""

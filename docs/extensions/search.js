@@ -46,18 +46,26 @@ var Scorer = {
   const adapt = ["how-to/train", CHINESE ? "改为领域适应" : "Adapt a model instead"];
   const texts = ["how-to/faq", CHINESE ? "怎样查找相似的文本（语义检索）？" : "How do I find similar texts (similarity search)?"];
   const seeds = ["how-to/faq", CHINESE ? "怎样得到可复现的结果？" : "How do I get reproducible results?"];
+  const encode = ["how-to/embed", CHINESE ? "句向量" : "Lines"];
+  const dedupe = ["how-to/scale", CHINESE ? "先清洗网页语料" : "Clean a crawl first"];
+  const tune = ["how-to/faq", CHINESE ? "怎样微调编码器？" : "How do I fine-tune the encoder?"];
+  const vectors = ["how-to/faq", CHINESE ? "能用自己的 fastText、word2vec、GloVe 词向量吗？" : "Can I use my fastText, word2vec or GloVe vectors?"];
+  const bert = ["how-to/faq", CHINESE ? "能加载 bert-base-chinese、bert-base-uncased 吗？" : "Can I load bert-base-uncased or bert-base-chinese?"];
   const precision = ["results/speed", CHINESE ? "半精度快多少，损失多少" : "What does half precision gain, and lose?"];
   const ANSWERS = CHINESE
     ? {
         词表: ["how-to/train"], 词汇表: ["how-to/train"], 多义词: senses, 义项: senses, 聚类: senses, 半精度: precision,
         实体识别: ["how-to/tag"], 命名实体识别: ["how-to/tag"], 随机种子: seeds, 可视化: ["how-to/explorer"],
         近义词: similar, 同义词: similar, 相似词: similar, 增量训练: adapt, 继续预训练: adapt,
-        词嵌入: ["how-to/embed"], 句子相似: texts, 句子相似度: texts, 文本相似度: texts, 语义检索: texts,
+        词嵌入: ["how-to/embed"], 句向量: encode, 句嵌入: encode, 去重: dedupe, 文本去重: dedupe, 繁體: ["how-to/faq", "繁体字"],
+        微调: tune, fasttext: vectors, "bert-base-chinese": bert, "bert-base-uncased": bert, 句子相似: texts, 句子相似度: texts, 文本相似度: texts, 语义检索: texts,
       }
     : {
         vocabulary: ["how-to/train"], polysemy: senses, clustering: senses, "half precision": precision,
         "named entity recognition": ["how-to/tag"], ner: ["how-to/tag"], "random seed": seeds, seed: seeds,
         visualization: ["how-to/explorer"], visualisation: ["how-to/explorer"], synonyms: similar, synonym: similar,
+        "sentence embeddings": encode, "sentence vectors": encode, deduplication: dedupe, dedupe, fasttext: vectors,
+        "fine-tune": tune, "fine-tuning": tune, finetune: tune, "bert-base-uncased": bert, "bert-base-chinese": bert,
         "incremental training": adapt, "continue pretraining": adapt, "sentence similarity": texts,
       };
   const performSearch = Search._performSearch;

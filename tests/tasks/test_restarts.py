@@ -214,8 +214,7 @@ def test_between_equal_scores_the_loss_decides() -> None:
     assert 0 < errors[0] < errors[1] < 1e-6
     wrong = [LabelPrediction("a", 1.0, {"a": 1.0, "b": 0.0}) for _ in EASY]
     assert task.selection_error(EASY, wrong, task.score(EASY, wrong)) > 0.5
-    assert all(map(task.is_perfect, errors)) and not any(map(task.cannot_improve, errors))  # the loss may still fall
-    assert task.cannot_improve(0.0) and not task.is_perfect(1 / 10_000)
+    assert all(map(task.is_perfect, errors)) and not task.is_perfect(1 / 10_000) and not task.prefers_later
 
 
 def test_rare_classes_are_a_cause_of_failure() -> None:

@@ -65,6 +65,10 @@ def test_what_helps_where_a_baseline_is_as_good():
     for score, warning, expected in ((0.925, "", told), (0.875, "", told), (0.87, "", ""), (0.925, "nothing was learned", "")):
         shown = report(baseline={"name": "n-grams", "test": {"accuracy": score}}, warning=warning)
         assert (told in str(shown).splitlines()) == (told in shown._repr_html_()) == bool(expected)
+    short = report(
+        baseline={"name": "n-grams", "test": {"accuracy": 0.925}}, longer="train longer (epochs=40), or label more data"
+    )
+    assert short.advice() == "no better than a baseline: train longer (epochs=40), or label more data"
     best = TrainingReport("f1", {"dev": {"f1": 1.0}}, {"name": "x", "dev": {"f1": 1.0}})
     assert best.advice() == ""
 

@@ -237,25 +237,21 @@ def test_more_patience_lets_a_run_go_on(tmp_path: Path) -> None:
     assert result.steps == 40
 
 
-def test_a_run_that_ended_early_by_a_perfect_score_is_finished(tmp_path: Path) -> None:
-    class Perfect(toy.ToyLearner):
+def test_the_later_of_equal_models_is_kept_where_the_learner_says_so(tmp_path: Path) -> None:
+    class Equal(toy.ToyLearner):
+        prefers_later = True
+
         def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
             return {"perplexity": float(max(20 - self.losses, 0))}
 
-        def cannot_improve(self, score: float) -> bool:
-            return score == 0
+    class First(Equal):
+        prefers_later = False
 
-    def run(**changes: Any) -> TrainOutput:
-        given = toy.config(**changes)
-        return Trainer(given, toy.RUN).fit(Perfect(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
-
-    first = run(patience=5)
-    assert (first.ended, first.steps, first.best_step) == ("perfect", 20, 20)
-    assert run(patience=5).steps == 20 and run(patience=5).was_finished
-    with pytest.raises(PolysemeError, match="is finished, so changing patience has no effect"):
-        run(patience=9)
-    assert run(steps=60, patience=5).ended == "perfect"  # the budget is larger, and the score still perfect
-    assert log(tmp_path)[-1]["step"] == 30
+    for learner, best in ((Equal, 40), (First, 20)):
+        out = tmp_path / learner.__name__
+        result = Trainer(toy.config(), toy.RUN).fit(learner(), toy.ToyBatches(), toy.dev(), out)
+        assert (result.ended, result.steps, result.best_step) == ("budget", 40, best)
+        assert [line["best"] for line in log(out) if line["kind"] == "dev"] == [True, True, best == 40, best == 40]
 
 
 def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ def test_the_best_score_is_left_out_where_there_is_no_room() -> None:
     assert long.endswith("dev macro f1 0.7000, 67 min left") and len(long) <= WIDTH
 
 
-def test_a_score_that_equals_the_best_is_no_new_best() -> None:
+def test_of_equal_scores_that_of_the_kept_model_is_the_best() -> None:
     run = RunStatus(total=4, done=1, score_name="f1")
     shown = []
-    for score, best in ((0.0, 0.0), (0.0, 0.0), (0.5, 0.5), (0.4, 0.5)):
-        run.evaluated(score, best)
+    for score, best, is_best in ((0.0, 0.0, True), (0.0, 0.0, False), (0.5, 0.5, True), (0.4, 0.5, False), (0.5, 0.5, True)):
+        run.evaluated(score, best, is_best=is_best)
         shown.append(run.line().partition("dev f1 ")[2])
-    assert shown == ["0.0000 (best)", "0.0000 (best 0.0000)", "0.5000 (best)", "0.4000 (best 0.5000)"]
+    told = ["0.0000 (best)", "0.0000 (best 0.0000)", "0.5000 (best)", "0.4000 (best 0.5000)", "0.5000 (best)"]
+    assert shown == told  # the last one has the less loss
 
 
 def test_the_last_batch_may_go_beyond_the_last_epoch() -> None:
@@ -36,6 +37,6 @@ def test_the_expected_time_counts_evaluations_that_were_measured() -> None:
     for step in range(1, 5):
         run.advance(step, 103, float(step))
     assert run.left == 99 + 9.9
-    run.evaluated(0.5, 0.5)
+    run.evaluated(0.5, 0.5, is_best=True)
     run.advance(5, 103, 9.0)  # from here on the speed has them
     assert run.left == 98 * 8 / 4

@@ -472,6 +472,6 @@ def test_the_time_that_is_left() -> None:
         status.advance(step, 100, 60.0 + 2.0 * step)  # the first took a minute, and compiled
     assert status.left == pytest.approx(160.0)
     assert status.expected() == "expected time: 3 min, less if the dev score stops improving"
-    status.evaluated(0.5, 0.75)
+    status.evaluated(0.5, 0.75, is_best=False)
     assert "dev f1 0.5000 (best 0.7500)" in status.bar() and status.bar().endswith("3 min left")
     assert all(len(status.bar(width)) <= min(width, 80) for width in (10, 40, 80, 200))

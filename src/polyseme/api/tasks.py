@@ -159,7 +159,8 @@ class TrainedTask:
         result, report = self.fit.result, self.fit.report
         stopped = ", stopped" if result.ended is None else ""
         seconds = max(self.waited, result.seconds)  # a resumed run was trained in earlier calls, too
-        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}{self._best()}, {seconds:,.0f} s{stopped}"
+        time = "" if result.was_finished else f", {seconds:,.0f} s"
+        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}{self._best()}{time}{stopped}"
         if report is None:
             return head
         use = f"predict with it: polyseme predict {shlex.quote(str(self.out))} --input FILE"

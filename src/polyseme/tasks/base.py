@@ -321,9 +321,10 @@ class Task(Learner):
     def is_perfect(self, score: float) -> bool:
         return score <= _TIE_BREAK
 
-    def cannot_improve(self, score: float) -> bool:
-        """Where outputs tell their loss, it may still fall when all of them are right."""
-        return score <= 0.0
+    @property
+    def prefers_later(self) -> bool:
+        """Where outputs do not tell their loss, the later network has learned more."""
+        return type(self).dev_loss is Task.dev_loss
 
     def dev_loss(self, examples: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Return the mean loss of outputs, 0 or more; 0 also where outputs do not tell it."""

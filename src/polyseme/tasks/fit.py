@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -397,12 +398,20 @@ class _Session:
             if warning:
                 _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
-        shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts)
-        fewest = TASKS[best.kind].training.min_steps
-        if shown.is_below and not trained.failed and result.steps < fewest and result.ended == "budget" and run.is_main_process:
-            why = f"{arg('epochs')} was given, and without it there are at least {fewest}"
-            _log.warning("below a baseline after only %s: %s", count(result.steps, "step"), why)
+        longer = _longer(result, TASKS[best.kind].training.min_steps)
+        shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning, counts, longer)
         return FitResult(best, result, scores, shown, len(attempts.scores))
+
+
+def _longer(result: TrainOutput, min_steps: int) -> str:
+    """How to train longer, where the run had few steps or its last network is the best."""
+    if result.ended != "budget" or result.epochs is None:
+        return ""
+    if result.steps < min_steps:
+        return f"only {count(result.steps, 'step')}; leave out {arg('epochs')}, and there are at least {min_steps}"
+    if result.best_step == result.steps:
+        return f"train longer ({arg('epochs', 2 * math.ceil(result.epochs))}), or label more data"
+    return ""
 
 
 def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:

@@ -42,10 +42,12 @@ class TrainingReport:
     """That the network has learned nothing, if so."""
     examples: Mapping[str, int] = field(default_factory=dict)
     """How many examples each data set has."""
+    longer: str = ""
+    """How to train longer, where the run was short."""
 
     def __str__(self) -> str:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
-        about = (self.verdict(), self.advice(), self.caution(), warning)
+        about = (self.verdict(), textwrap.fill(self.advice(), WIDTH), self.caution(), warning)
         blocks = [self._score_table(), *(text for text in about if text)]
         if self.errors is not None and self.errors.confusion is not None:
             blocks.append(confusion_block(self.errors, f"{self._set} data"))
@@ -70,13 +72,7 @@ class TrainingReport:
         values, own = self.baselines(self._set), self.scores.get(self._set, {}).get(self.main, math.nan)
         if self.warning or not values or math.isnan(own) or 100 * (own - max(values.values())) >= _EQUAL or own >= 1:
             return ""
-        return "no better than a baseline: more labelled data helps more than other options"
-
-    @property
-    def is_below(self) -> bool:
-        """Whether a baseline is better."""
-        values, own = self.baselines(self._set), self.scores.get(self._set, {}).get(self.main, math.nan)
-        return max(values.values(), default=-math.inf) > own
+        return f"no better than a baseline: {self.longer or 'more labelled data helps more than other options'}"
 
     def caution(self) -> str:
         """Return a sentence that says how much chance moves the score, where few examples were scored; else nothing."""

@@ -54,8 +54,9 @@ class Learner(nn.Module, ABC):
         """Return whether a value of `score_name` stands for a result without an error."""
         return False
 
-    def cannot_improve(self, score: float) -> bool:
-        """Return whether no value of `score_name` is less, so that no later model is kept and the run may end."""
+    @property
+    def prefers_later(self) -> bool:
+        """Whether the later one of two models with the same score is kept."""
         return False
 
     def prepare(self, batch: Any) -> Any:

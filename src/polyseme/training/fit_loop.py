@@ -96,6 +96,7 @@ class FitLoop:
         if self._status is None:
             name, best = self.state.learner.shown_score, self.progress.scores
             self._status = RunStatus(self.budget.total, self.done, name, self.config.patience, best=best.get(name))
+            self._status.prefers_later = self.state.learner.prefers_later
             if self.config.eval_every is None:
                 self._status.evaluations = self.budget.evaluations * self._evaluation_seconds
         return self._status
@@ -284,25 +285,22 @@ class FitLoop:
         if not math.isfinite(score):
             raise self._diverged(f"{self.state.learner.score_name} on the held-out data is {score}")
         better = progress.best is None or score < progress.best
-        if better:
-            progress.best, progress.best_step, progress.scores, progress.wait_count = score, progress.step, scores, 0
+        kept = better or (score == progress.best and self.state.learner.prefers_later)
+        if kept:
+            progress.best, progress.best_step, progress.scores = score, progress.step, scores
             self._save_model()
-        else:
-            progress.wait_count += 1
-            if self.config.patience is not None and progress.wait_count >= self.config.patience:
-                progress.ended = "patience"
+        progress.wait_count = 0 if better else progress.wait_count + 1
+        if self.config.patience is not None and progress.wait_count >= self.config.patience:
+            progress.ended = "patience"
         self._tick(training=False)
         self._evaluation_seconds = progress.seconds - begun
         self._all_evaluation_seconds += self._evaluation_seconds
-        assert progress.best is not None
-        if self.done < self.budget.total and self.state.learner.cannot_improve(progress.best):
-            progress.ended = "perfect"
-        self._metrics_log.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
+        self._metrics_log.write(progress.step, "dev", {**scores, "best": kept, "seconds": round(progress.seconds, 3)})
         self._note_loss()
         self._note_mean_loss()
         name = self.state.learner.shown_score
-        self.status.evaluated(scores[name], progress.scores[name])
-        self.status.is_perfect, self.status.is_over = self.state.learner.is_perfect(score), progress.ended is not None
+        self.status.evaluated(scores[name], progress.scores[name], is_best=kept)
+        self.status.is_perfect = self.state.learner.is_perfect(score)
         self.status.advance(self.done, self.budget.total, progress.seconds)
         display.evaluated(self.status)
 

@@ -31,12 +31,12 @@ class RunStatus:
     score: float | None = None
     """On the dev data, in the last evaluation."""
     best: float | None = None
-    is_tie: bool = False
-    """Whether the best score is that of an evaluation before."""
+    is_best: bool = False
+    """Whether the model of the last evaluation is kept."""
     is_perfect: bool = False
     """Whether the last evaluation had no error."""
-    is_over: bool = False
-    """Whether the run ends before its budget."""
+    prefers_later: bool = False
+    """Whether the later one of two models with the same score is kept."""
     left: float | None = None
     """Seconds, by the speed of this process so far; None: not timed yet."""
     evaluations: float = 0.0
@@ -56,14 +56,9 @@ class RunStatus:
             self.left = max(total - done, 0) * elapsed / (done - begun)
             self.left += self.evaluations * max(total - done, 0) / total if self.score is None else 0.0
 
-    def evaluated(self, score: float, best: float) -> None:
-        """Note an evaluation."""
-        self.is_tie = best == self.best
-        self.score, self.best = score, best
-
-    @property
-    def is_best(self) -> bool:
-        return self.score is not None and self.score == self.best and not self.is_tie
+    def evaluated(self, score: float, best: float, *, is_best: bool) -> None:
+        """Note an evaluation, the best score so far, and whether its own model is kept as the best."""
+        self.score, self.best, self.is_best = score, best, is_best
 
     def line(self) -> str:
         """The line of an evaluation, where there is no bar.
@@ -87,7 +82,7 @@ class RunStatus:
     def bar(self, width: int = WIDTH) -> str:
         """The line of a terminal that changes in place.
 
-        >>> status = RunStatus(total=100, done=50, score_name="f1", loss=0.5, score=0.8, best=0.8, left=42)
+        >>> status = RunStatus(total=100, done=50, score_name="f1", loss=0.5, score=0.8, best=0.8, left=42, is_best=True)
         >>> status.bar()
         ' 50% ━━━━━━──────  loss 0.5000  dev f1 0.8000 (best)  42 s left'
         """
@@ -107,18 +102,15 @@ class RunStatus:
         return f"expected time: {format_duration(self.left)}{early}"
 
     def remark(self) -> str:
-        """A line about a perfect score: why training ends, or why it goes on; empty before.
+        """A line about a perfect score: why training goes on; empty before.
 
-        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, is_over=True).remark()
-        'perfect dev f1: no later network can be better, so the training ends here'
+        >>> RunStatus(total=9, done=3, score_name="f1", is_perfect=True, prefers_later=True).remark()
+        'perfect dev f1: of such networks, the last one is kept'
         """
         if not self.is_perfect or self.done >= self.total:
             return ""
-        on, over = (
-            "of such networks, the one with the least dev loss is kept",
-            "no later network can be better, so the training ends here",
-        )
-        return f"perfect dev {self.score_name.replace('_', ' ')}: {over if self.is_over else on}"
+        kept = "the last one" if self.prefers_later else "the one with the least dev loss"
+        return f"perfect dev {self.score_name.replace('_', ' ')}: of such networks, {kept} is kept"
 
     def _epochs(self) -> str:
         if not self.done:

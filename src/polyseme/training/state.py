@@ -28,7 +28,7 @@ class Progress:
     wait_count: int = 0
     scores: dict[str, float] = dataclasses.field(default_factory=dict)
     ended: str | None = None
-    """Why the run is finished: budget, patience, perfect or gradients; None: it is not."""
+    """Why the run is finished: budget, patience or gradients; None: it is not."""
 
 
 @dataclasses.dataclass

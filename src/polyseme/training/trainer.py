@@ -48,7 +48,7 @@ class TrainOutput:
     best_step: int | None
     scores: dict[str, float]
     ended: str | None
-    """budget, patience, perfect (no score can be better), gradients (they exploded) or diverged (an earlier attempt is kept);
+    """budget, patience, gradients (they exploded) or diverged (an earlier attempt is kept);
     None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
