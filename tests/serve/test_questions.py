@@ -177,6 +177,9 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
         assert r"traditional characters (\u81fa\u7063 ...)" in answer.headers["x-warning"]
         english = ask(service, "tokenize", model="zh", input=["We sat on the bank of the river."])
         assert "zh is a Chinese model" in english["warning"]
+        for path in ("words", "embeddings"):
+            assert "zh is a Chinese model" in ask(service, path, model="zh", input="The river bank is here.")["warning"]
+            assert "warning" not in ask(service, path, model="zh", input="我在 the river bank 旁边。")
         assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
 
 

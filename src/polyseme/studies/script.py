@@ -102,7 +102,7 @@ class DataScript:
     def report_encoders(self, encoders: Sequence[Encoder], notify: Notify) -> None:
         """Say that a shipped model has read nothing in the script or the language of the data."""
         for encoder in encoders:
-            if (what := other_letters(encoder, self.profile, "data")) is not None:
+            if (what := other_letters(encoder, self.profile, self.text, "data")) is not None:
                 others = f"give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)"
                 notify(f"{what}: its vectors say little; {others}")
                 break
