@@ -116,6 +116,9 @@ def test_traditional_characters_and_english_are_named_to_the_chinese_model(tmp_p
         assert len(list(ask(simplified))) == 1 and "traditional" not in caplog.text
         assert len(list(ask(["We sat on the bank of the river."], model="zh"))) == 1
         assert "zh is a Chinese model: consider model='en'" in caplog.text
+        caplog.clear()
+        assert len(list(ask(["The river bank is here."], model="zh"))) == 1
+        assert "zh is a Chinese model: consider model='en'" in caplog.text
     caplog.clear()
     polyseme.embed_file(iter(traditional), tmp_path / "v.npz", layers="top")
     assert "traditional characters" in caplog.text
@@ -161,6 +164,11 @@ def test_words_with_punctuation_at_their_end_are_named(tmp_path, caplog, comma, 
     [
         ("en", "我吃了一个苹果。", "en is an English model: predictions mean little"),
         ("zh", "a long sentence of English words", "zh is a Chinese model: predictions mean little"),
+        ("zh", "The river bank is here.", "zh is a Chinese model: predictions mean little"),
+        ("zh", "hello world", "zh is a Chinese model: predictions mean little"),
+        ("zh", "Banco de Chile", None),
+        ("zh", "我用 iPhone 拍了 river bank 的照片", None),
+        ("my-zh-en", "The river bank is here.", None),
         ("en", "Ann saw 苹果.", None),
     ],
 )

@@ -213,6 +213,38 @@ def test_tasks_have_fields_of_their_own(open_page: Any) -> None:
     page.locator(".notice", has_text="Type a text").wait_for()
 
 
+def test_a_tagger_has_an_example_that_it_finds_something_in(open_page: Any) -> None:
+    page = open_page("#/tasks?task=tagging-mix")
+    page.locator(".chip", has_text="Ann Miller").wait_for()
+    task = "{kind: 'tagging', language: 'en', labels}"
+    shown = f"(labels) => import('/page/views/taskinput.js').then((module) => module.example({task}))"
+    fits = ("O B-PERSON I-PERSON", "O I-LOC", "O S-org", "O B-PER.NAM", "ADJ NOUN", "NN VBD", "n v", "O B-NP I-NP", "B M E S")
+    for labels in (*fits, "O B-PRODUCT I-PRODUCT B-PART", "O PERIOD COMMA", "O B I", "O B-LOCK"):
+        assert bool(page.evaluate(shown, labels.split())) == (labels in fits), labels
+    own = {"object": "list", "data": [{"id": "tiny", "kind": "elmo", "endpoints": [], "layers": 1, "language": "en"}]}
+    page.route(
+        "**/v1/models",
+        lambda route: route.fulfill(
+            json={
+                **own,
+                "tasks": [
+                    {
+                        "id": "parts",
+                        "kind": "tagging",
+                        "language": "en",
+                        "labels": ["O", "B-PART", "I-PART"],
+                        "layer_weights": {},
+                    }
+                ],
+            }
+        ),
+    )
+    page.goto(page.url.split("#")[0] + "#/tasks")
+    page.reload()
+    page.locator(".notice", has_text="Type a text").wait_for()
+    assert page.locator("#text").input_value() == "" and page.locator(".view .chip").count() == 0
+
+
 @pytest.mark.parametrize(
     ("link", "says"),
     [

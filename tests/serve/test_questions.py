@@ -103,6 +103,15 @@ def test_predictions(service: TestClient, models: ServedModels, name: str) -> No
     assert [each.to_json() for each in task.predict([task.parse_line(line, "") for line in lines])] == expected
 
 
+@pytest.mark.parametrize("name", ["tagging-mix", "tagging-document", "classification-mean", "coreference"])
+def test_predictions_for_lists_of_words(service: TestClient, models: ServedModels, name: str) -> None:
+    inputs = [["F:9", "lives", "in", "Paris", "."], "Bob left .", []]
+    data = ask(service, f"predict/{name}", input=inputs)["data"]
+    for found, expected in zip(data, models.task(name).predict(inputs), strict=True):
+        assert {key: value for key, value in found.items() if key != "index"} == plain(expected.to_json())
+    assert "words" not in data[0] or data[0]["words"] == inputs[0]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "says"),
     [
@@ -118,6 +127,13 @@ def test_predictions(service: TestClient, models: ServedModels, name: str) -> No
         ("similar", {"word": ""}, "empty"),
         ("predict/roles", {"input": ["1 Ann left", "Ann left"]}, "item 1"),
         ("predict/pairs-esim", {"input": ["alone"]}, "item 0"),
+        ("predict/pairs-esim", {"input": ["a\tb", ["a", "b"]]}, "item 1: is a list of words, and a task for pairs reads more"),
+        ("predict/roles", {"input": [["Ann", "left"]]}, "give a text in the form of a line of `polyseme predict`"),
+        ("predict/tagging-mix", {"input": [[1, 2]]}, "item 0 is a list: token numbers of another model mean nothing here"),
+        ("predict/tagging-mix", {"input": [1]}, "mean nothing here; allowed: a text, or a list of texts and lists of words"),
+        ("predict/tagging-mix", {"input": [["a", 2]]}, "word 1 of item 0 is a number; allowed: text"),
+        ("predict/tagging-mix", {"input": []}, "empty"),
+        ("embeddings", {"input": [["a", "cat"]]}, "item 0 is a list: token numbers"),
     ],
 )
 def test_questions_that_cannot_be_answered(service: TestClient, path: str, body: Any, says: str) -> None:
@@ -161,6 +177,9 @@ def test_texts_that_the_model_cannot_read_get_a_warning() -> None:
         assert r"traditional characters (\u81fa\u7063 ...)" in answer.headers["x-warning"]
         english = ask(service, "tokenize", model="zh", input=["We sat on the bank of the river."])
         assert "zh is a Chinese model" in english["warning"]
+        for path in ("words", "embeddings"):
+            assert "zh is a Chinese model" in ask(service, path, model="zh", input="The river bank is here.")["warning"]
+            assert "warning" not in ask(service, path, model="zh", input="我在 the river bank 旁边。")
         assert "warning" not in ask(service, "tokenize", model="zh", input=["他很高兴。"])
 
 

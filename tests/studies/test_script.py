@@ -9,6 +9,7 @@ from polyseme.formats.load import load
 from polyseme.studies.script import DataScript
 from polyseme.studies.train import DataFiles, TaskJob
 from polyseme.tasks.registry import configure_task, task_class
+from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.words import get_splitter
 from tests.cli.labelled import TINY
 from tests.oracle.make import write_bilm
@@ -139,6 +140,45 @@ def test_new_texts_of_a_tagger_of_words_are_split_into_words(tmp_path):
     assert script.splitter(None, [load("zh")], print) is None
     tagger = polyseme.train("ner", path, out=tmp_path / "run", encoder="none", **TINY)
     assert tagger.predict(["他在北京工作。"])[0].words == words
+
+
+def told_of_words(sentences, splitter="english"):
+    examples, told = [TaggedSentence(words, ["O"] * len(words)) for words in sentences], []
+    DataScript.of(task_class("ner"), examples).report_words(sentences, get_splitter(splitter), told.append)
+    return told
+
+
+def test_words_that_raw_text_would_not_have_are_reported():
+    sentences = [["My", "PumpMaster", "shows", "F:9", "again"]] * 20 + [["Order", "#5531", "is", "late"]] * 10
+    assert told_of_words(sentences) == [
+        "30 of 140 words are split otherwise in raw text ('F:9' becomes F : 9, '#5531' becomes # 5531): predict text that is "
+        "split like the data, with split_on_spaces=True, or train with splitter='whitespace'"
+    ]
+    assert told_of_words(sentences, "whitespace") == []
+    assert told_of_words([*sentences[:4], ["It", "is", "late"]]) == []  # four words are no pattern
+    assert told_of_words([*sentences[:8], *[["It", "is", "late"]] * 130]) == []  # 8 of 430 words
+    assert told_of_words([["東京", "に", "行き", "ます"]] * 9)[0].startswith("36 of 36 words")
+
+
+@pytest.mark.parametrize(
+    ("words", "splitter"),
+    [
+        (["I", "do", "n't", "``", "know", "''", "-LRB-", "well-known", "“", "that", "”", "\u200fב"], "english"),
+        (["저는", "어제", "서울에", "갔어요"], "english"),
+        (["一", "个", "在", "北京", "的", "位", "于"], "english"),
+        (list("他在QQ9工作"), "characters"),
+    ],
+)
+def test_conventions_of_treebanks_and_chinese_words_are_not_reported(words, splitter):
+    assert told_of_words([words] * 20, splitter) == []
+
+
+def test_a_new_tagger_is_told_of_its_words_once(tmp_path, caplog):
+    (tmp_path / "train.bio").write_text("It O\nshows O\nF:9 B-CODE\n\n" * 20)
+    for _ in range(2):
+        with caplog.at_level("INFO"):
+            polyseme.train("ner", tmp_path / "train.bio", out=tmp_path / "run", encoder="none", **TINY)
+        assert caplog.text.count("words are split otherwise in raw text ('F:9' becomes F : 9)") == 1
 
 
 def test_a_shipped_model_for_a_script_that_it_has_not_read_is_reported(tmp_path):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
 
 _FEW_LETTERS = 20  # a name in Latin letters is no English text
+_SMALL = re.compile(r"(?<!\w)[a-z]+(?!\w)")
+_FEW_SMALL = 2  # words in small letters: a short sentence has them, and a name has one at most (Banco de Chile)
 _FEW_WORDS = 30  # a sentence of names is no other language
 _UNKNOWN = 0.4  # of the words of a text; of English tweets it is 0.22, of German 0.69
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -50,14 +52,16 @@ def warnings(
 
 def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[str]:
     """What the user of a trained task should know, who cannot choose its encoder any more."""
-    what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile)
+    what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile, text)
     advice = "predictions mean little; train the task on such texts, with an encoder that reads them"
     return [each for each in (what and f"{what}: {advice}", _traditional(encoder, profile, text)) if each]
 
 
 def adaptation_warning(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
     """That a shipped model is to be adapted to a language that it has not read; None: it has."""
-    what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile) or unknown_words(encoder, profile, text)
+    what = (
+        _chinese_for_english(encoder, profile) or other_letters(encoder, profile, text) or unknown_words(encoder, profile, text)
+    )
     advice = "what it has learned helps little there; adapt a model of that language, or train one (polyseme pretrain)"
     return what and f"{what}: {advice}"
 
@@ -119,7 +123,7 @@ def _unsplit(encoder: Encoder, text: str, split_on_spaces: bool) -> str | None:
 
 
 def _about_language(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
-    what = other_letters(encoder, profile)
+    what = other_letters(encoder, profile, text)
     if what is None:
         unknown = unknown_words(encoder, profile, text)
         return unknown and f"{unknown}: a model of your own text knows them (polyseme pretrain)"
@@ -128,9 +132,10 @@ def _about_language(encoder: Encoder, profile: ScriptProfile, text: str) -> str 
     return f"{what}: its vectors and probabilities mean little; train a model on your own text (polyseme pretrain)"
 
 
-def other_letters(encoder: Encoder, profile: ScriptProfile, what: str = "text") -> str | None:
+def other_letters(encoder: Encoder, profile: ScriptProfile, text: str, what: str = "text") -> str | None:
     """That a shipped model has read hardly any text in the letters of this one. `what`: the text, as the user calls it."""
-    if encoder.source == "zh" and profile.letters >= _FEW_LETTERS and profile.share("Latin") >= MOSTLY:
+    long = profile.letters >= _FEW_LETTERS or len(_SMALL.findall(text)) >= _FEW_SMALL
+    if encoder.source == "zh" and long and profile.share("Latin") >= MOSTLY:
         few = profile.share("Han") < SOME
         return f"the {what} has few Chinese characters, and zh is a Chinese model" if few else None
     if encoder.source not in ("en", "zh") or not profile.is_foreign:

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.language_model import find_position
 from polyseme.encoders.scoring import EMPTY
 from polyseme.serve.batching import Item, Operation
@@ -123,7 +123,7 @@ async def predict(service: Service, request: Request, name: str, body: PredictRe
     service.check_texts(body.input)
     for number, line in enumerate(body.input):
         try:
-            given = task.parse_line(line, f"item {number}")
+            given = _given(task, line, f"item {number}")
         except PolysemeError as error:
             raise unreadable(str(error), f"input[{number}]") from None
         words = len(task.words(line))
@@ -137,11 +137,22 @@ async def predict(service: Service, request: Request, name: str, body: PredictRe
     return JsonResponse({"task": name, "kind": task.kind, **task_warned(task, body.input), "data": data})
 
 
-def _predictions(task: Any, groups: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:
+def _given(task: Any, line: str | list[str], where: str) -> Any:
+    """The input of a task: a line is read, the words of a text stay as they are."""
+    if isinstance(line, str):
+        return task.parse_line(line, where)
+    if task.texts_per_line != 1:
+        what = f"is a list of words, and a task for {task.kind} reads more than the words of one text"
+        raise FormatError(where, f"{what}: give a text in the form of a line of `polyseme predict`")
+    return line
+
+
+def _predictions(task: Any, groups: list[list[tuple[str | list[str], Any]]]) -> list[list[dict[str, Any]]]:
     """Predict groups of texts that are read together; where each text is alone, all at once."""
     if len(groups) > 1 and getattr(task.config, "document_context", False):
         return [each for group in groups for each in _predictions(task, [group])]
     pairs = [pair for group in groups for pair in group]
     with caller_names_empty_texts():  # in the answer
         found = iter(task.predict([given for _, given in pairs]))
-    return [[task.prediction_json(line, next(found)) for line, _ in group] for group in groups]
+    lines = [[line if isinstance(line, str) else "" for line, _ in group] for group in groups]  # predictions know their words
+    return [[task.prediction_json(line, next(found)) for line in some] for some in lines]

@@ -54,13 +54,28 @@ def checked_strings(value: Any) -> list[str]:
     """Texts as OpenAI's clients send them."""
     if isinstance(value, str):
         return [value]
-    if not isinstance(value, list) or not value:
-        raise ValueError(f"it is {'empty' if value == [] else _named(value)}; allowed: a text, or a list of texts")
-    for number, each in enumerate(value):
-        if not isinstance(each, str):
-            numbers = ": token numbers of another model mean nothing here" if isinstance(each, int | list) else ""
-            raise ValueError(f"item {number} is {_named(each)}{numbers}; allowed: a text, or a list of texts")
+    _check_items(value, "a text, or a list of texts")
     return value
+
+
+def checked_inputs(value: Any) -> list[str | list[str]]:
+    """Texts of a trained task; tasks that read one text take its words, too."""
+    if isinstance(value, str):
+        return [value]
+    _check_items(value, "a text, or a list of texts and lists of words", words=True)
+    return value
+
+
+def _check_items(value: Any, allowed: str, *, words: bool = False) -> None:
+    """Raise an error unless a value is a list of texts; `words`: or of lists of words."""
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"it is {'empty' if value == [] else _named(value)}; allowed: {allowed}")
+    for number, each in enumerate(value):
+        if words and isinstance(each, list) and not (each and isinstance(each[0], int)):
+            checked_text(each, f"item {number}")
+        elif not isinstance(each, str):
+            numbers = ": token numbers of another model mean nothing here" if isinstance(each, int | list) else ""
+            raise ValueError(f"item {number} is {_named(each)}{numbers}; allowed: {allowed}")
 
 
 def _plain(value: str) -> str:
@@ -69,11 +84,9 @@ def _plain(value: str) -> str:
     return value
 
 
-Texts = Annotated[
-    list[Any],
-    PlainValidator(checked_texts),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": _TEXT, "minItems": 1}]}),
-]
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": _TEXT, "minItems": 1}]}
+Texts = Annotated[list[Any], PlainValidator(checked_texts), WithJsonSchema(_TEXTS)]
+Inputs = Annotated[list[Any], PlainValidator(checked_inputs), WithJsonSchema(_TEXTS)]
 Text = Annotated[Any, PlainValidator(checked_text), WithJsonSchema(_TEXT)]
 Strings = Annotated[
     list[str],
@@ -213,9 +226,10 @@ class PredictRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"input": ["Ann lives in Paris."]}]})
     input: Annotated[
-        Strings,
+        Inputs,
         Field(
-            description="For tagging, classification, coreference and generation a text each. For reading, pairs and choices "
-            "the texts of an example, separated by tabs. For roles the positions of the predicates, a space and the text."
+            description="For tagging, classification, coreference and generation a text each, or the list of its words. For "
+            "reading, pairs and choices the texts of an example, separated by tabs. For roles the positions of the "
+            "predicates, a space and the text."
         ),
     ]

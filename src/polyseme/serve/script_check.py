@@ -29,7 +29,7 @@ def warned(model: ServedModel, texts: Sequence[str | list[str]], *, empty: str |
     return _told([*_about_script(model, texts), *_about_empty(texts, empty)])
 
 
-def task_warned(task: Task, texts: Sequence[str]) -> dict[str, str]:
+def task_warned(task: Task, texts: Sequence[str | list[str]]) -> dict[str, str]:
     """Return `{"warning": ...}` for the predictions of a task; nothing if its encoders read the script of the texts."""
     empty = None if task.multi_line else PREDICTION
     return _told([*_about_script_of_task(task, texts), *_about_empty(texts, empty)])
@@ -42,7 +42,7 @@ def _about_script(model: ServedModel, texts: Sequence[str | list[str]]) -> list[
     return [why] if why else warnings(model.encoder, profile, seen)
 
 
-def _about_script_of_task(task: Task, texts: Sequence[str]) -> list[str]:
+def _about_script_of_task(task: Task, texts: Sequence[str | list[str]]) -> list[str]:
     seen, encoders = sample(texts), task.features.contextual
     if seen.isascii() and all(encoder.source != "zh" for encoder in encoders):
         return []

@@ -4,12 +4,14 @@ Data that is mostly Chinese gets the Chinese model and its splitter instead of t
 Chinese names are tagged, gets the splitter `characters` for prediction (`each-character` if Latin letters and digits are single
 tokens too), and encoders of words read the words that contain the characters (`polyseme.encoders.word_features`). Data in a
 script that neither model has read, such as Cyrillic, gets no frozen encoder: English vectors of such words say little. What the
-user chose stays; English for Chinese data is refused.
+user chose stays; English for Chinese data is refused. Words that a tagger's splitter would not find in raw text are
+reported.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,12 +24,17 @@ from polyseme.studies.config import NONE
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
 from polyseme.text.script import ScriptProfile, are_single_characters, cuts_letters, first_text
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.splitting.alignment import join, overlaps
+from polyseme.text.splitting.unicode_classes import strip_invisible
+from polyseme.text.words import Splitter, get_splitter, plain_word
 
 Notify = Callable[[str], None]
 _EXAMPLES = 2000  # that are looked at
 _CLAUSE = 8  # letters: a Chinese text that long has more than one word
 _MIXED = 0.05  # of the texts of Chinese that is split into words, for those that are not to matter
+_RESPLIT = 500  # sentences that are split again
+_OTHERWISE = 0.02  # of their words come out otherwise; of CoNLL-2003 and UD English 0.002 to 0.006
+_FEW_OTHERWISE = 5  # words in a little data are no pattern
 _WORD_SPLITTERS = ("unigram", "chinese")  # of encoders whose words contain characters
 
 
@@ -95,7 +102,7 @@ class DataScript:
     def report_encoders(self, encoders: Sequence[Encoder], notify: Notify) -> None:
         """Say that a shipped model has read nothing in the script or the language of the data."""
         for encoder in encoders:
-            if (what := other_letters(encoder, self.profile, "data")) is not None:
+            if (what := other_letters(encoder, self.profile, self.text, "data")) is not None:
                 others = f"give {arg('encoder', NONE)}, or a model of your own text (polyseme pretrain elmo)"
                 notify(f"{what}: its vectors say little; {others}")
                 break
@@ -136,6 +143,26 @@ class DataScript:
             notify(f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces")
         return None
 
+    def report_words(self, sentences: Sequence[Sequence[str]], splitter: Splitter, notify: Notify) -> None:
+        """Say that raw text will be split otherwise than these sentences, whose words are given.
+
+        Chinese words have no spaces between them, and a splitter finds other words in any case.
+        """
+        if self.profile.is_chinese:
+            return
+        some = sentences[:: max(-(-len(sentences) // _RESPLIT), 1)]
+        found = Counter[tuple[str, str]]()
+        for sentence in some:
+            words = [strip_invisible(plain_word(word)) for word in sentence]
+            found.update(_otherwise(words, join(words) if self.profile.is_japanese else " ".join(words), splitter))
+        count, total = found.total(), sum(map(len, some))
+        if count < _FEW_OTHERWISE or count <= _OTHERWISE * total:
+            return
+        shown = ", ".join(f"{word!r} becomes {split}" for (word, split), _ in found.most_common(2))
+        what = f"{count:,} of {total:,} words are split otherwise in raw text ({shown})"
+        like = f"predict text that is split like the data, with {arg('split_on_spaces', True)}"
+        notify(f"{what}: {like}, or train with {arg('splitter', 'whitespace')}")
+
     def options(
         self, config: TaskConfig, given: Mapping[str, Any], encoders: Sequence[Encoder], notify: Notify
     ) -> dict[str, Any]:
@@ -158,6 +185,14 @@ def _mixed(texts: Sequence[str]) -> tuple[int, int] | None:
     profiles = [each for each in map(ScriptProfile.of, texts) if each.is_chinese and each.letters >= _CLAUSE]
     unsplit = sum(each.separated == 0 for each in profiles)
     return (unsplit, len(profiles)) if unsplit > _MIXED * len(profiles) else None
+
+
+def _otherwise(words: Sequence[str], text: str, splitter: Splitter) -> Iterator[tuple[str, str]]:
+    """Words of a sentence that the splitter does not find in its text, each with what it finds there."""
+    again = splitter(text)
+    for word, where in zip(words, overlaps(words, again), strict=True):
+        if where and (len(where) > 1 or again[where[0]] != word):
+            yield word, " ".join(again[where.start : where.stop])
 
 
 def _is_english(encoder: Encoder) -> bool:

@@ -23,6 +23,7 @@ from polyseme.studies.config import NONE
 from polyseme.studies.recipes import layer_options, network_options, recipe_options, word_options
 from polyseme.studies.recorded import recorded_configs, recorded_dev_file
 from polyseme.studies.script import DataScript
+from polyseme.tasks.base import default_splitter
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import UnknownLabel, unknown_labels_message
 from polyseme.tasks.features import split_encoders
@@ -112,8 +113,12 @@ class TaskJob:
                 config = changed.with_guess(getattr(config, "guessed", ()))
             if "positions" not in self.options and not config.is_linear:
                 config = with_default_position(config, encoders, notify)
+        splitter = script.splitter(self.splitter, encoders, notify)
+        if recorded is None and task_class(self.task).kind == "tagging":
+            used = splitter or default_splitter(split_encoders(encoders)[1])
+            script.report_words([example.words for example in data.train], used, notify)
         return fit(
-            TaskBuilder(task_class(self.task), config, encoders, script.splitter(self.splitter, encoders, notify)),
+            TaskBuilder(task_class(self.task), config, encoders, splitter),
             data,
             out,
             fitting,

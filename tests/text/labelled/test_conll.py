@@ -302,6 +302,18 @@ def test_a_short_row_without_a_word_spoils_its_sentence_only(tmp_path, caplog):
     assert [each.words for each in read_conll(path, word_column=2, strict=False)] == [["Ann", "ran"]]
 
 
+def test_rows_with_more_columns_than_others_are_read_and_reported_once(tmp_path, caplog):
+    path = tmp_path / "a.conll"
+    path.write_text("the O\nAnn B-PER\n\n" * 5 + "the quick O\nfox O\n\nin New York O\n")
+    assert [each.words for each in read_conll(path, strict=False)][-2:] == [["the", "fox"], ["in"]]
+    told = (
+        "2 lines with other than 2 columns; the first is line 16, 'the quick O', and is read as the word 'the' with the tag 'O'"
+    )
+    assert caplog.messages == [f"{path}: {told}: correct it if that is wrong"]
+    with pytest.raises(FormatError, match=r"a\.conll:16: has 3 columns; expected 2 as in line 1"):
+        read_conll(path)
+
+
 def test_a_column_of_words_counted_from_the_end(tmp_path, caplog):
     (tmp_path / "a.conll").write_text("B-PER Ann B-PER\nO ran O\n")
     assert read_conll(tmp_path / "a.conll", word_column=-2)[0].words == ["Ann", "ran"]

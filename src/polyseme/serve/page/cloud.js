@@ -196,13 +196,13 @@ export class Cloud {
       if (strength === 0) return;
       const text = this.labels.get(group), half = pen.measureText(text).width / 2 + 4;
       const across = Math.min(Math.max(x, half), width - half);
-      const places = [0, -22, 22, -44, 44].map((shift) => {
+      const places = [0, -22, 22, -44, 44, -66, 66, -88, 88].map((shift) => {
         const down = Math.min(Math.max(y + shift, 12), height - 12);
         const covers = (px, py) => Math.abs(px - across) < half && Math.abs(py - down) < 14;
         const labels = taken.filter((other) => Math.abs(other.x - across) < other.half + half && Math.abs(other.y - down) < 20).length;
         let points = 0;
         if (this.groups.length <= MANY) for (let number = 0; number < at.length; number += 2) points += covers(at[number], at[number + 1]);
-        return {group, text, half, strength, x: across, y: down, cost: points + 1000 * labels + Math.abs(shift) / 40};
+        return {group, text, half, strength, x: across, y: down, cost: points + 1000 * labels + Math.abs(shift) / 100};
       });
       taken.push(places.reduce((best, place) => (place.cost < best.cost ? place : best)));
     });

@@ -76,7 +76,7 @@ export default {
   "sentence.no.neighbours": "There is no text to search for this model: start the service with --corpus.",
   "sentence.map": "All uses of “{word}” on the sense map",
 
-  "map.lead": "Every use of a word is a point. Move through the layers: uses of the same sense come together.",
+  "map.lead": "Every use of a word is a point. Move through the layers: in layer 0 all uses lie together, then those of different senses move apart.",
   "map.word": "Word",
   "map.words": "Words to begin with",
   "map.empty": "Type a word, or choose one above.",

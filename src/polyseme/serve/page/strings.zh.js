@@ -76,7 +76,7 @@ export default {
   "sentence.no.neighbours": "没有可检索的文本：请用 --corpus 启动服务。",
   "sentence.map": "在词义地图上查看“{word}”的每次出现",
 
-  "map.lead": "一个点是这个词的一次出现。从底层到顶层，词义相同的点会聚到一起。",
+  "map.lead": "一个点是这个词的一次出现。在第 0 层，所有的点重在一起；越往上，词义不同的点分得越开。",
   "map.word": "词",
   "map.words": "可选的词",
   "map.empty": "请输入一个词，或从上面选一个。",

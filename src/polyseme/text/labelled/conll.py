@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
+from polyseme.base.display import count, short
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.character_positions import without_positions
@@ -285,7 +286,11 @@ def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
 
 
 def _plain_rows(lines: list[Line], bad: BadRows, tag: int, word: int) -> Iterator[ConllLine]:
-    """Yield words with tags; a row with other columns than most is read if it has a word, and its tag is one of theirs."""
+    """Yield words with tags; a row with other columns than most is read if it has a word, and its tag is one of theirs.
+
+    Such rows are reported: perhaps a word has a space in it, or two lines were joined.
+    """
+    others = list[Line]()
     split = [(number, line, cells(line)) for number, line in lines]
     widths = [(number, len(row)) for number, _, row in split if row and row[0] != _DOCSTART]
     first, width = widths[0] if widths else (0, 0)
@@ -303,6 +308,7 @@ def _plain_rows(lines: list[Line], bad: BadRows, tag: int, word: int) -> Iterato
         elif not bad.strict and len(row) == 1 and line[0] in " \t" and row[0] in tags:
             continue  # the tag of a blank, which is no word
         elif not bad.strict and len(row) > 1 and _has_both(row, tag, word) and row[tag] in tags:
+            others.append((number, line))
             yield number, row
         elif len(row) < 2:
             what = f"has one column, {row[0][:20]!r}; expected a word and at least one tag"
@@ -311,6 +317,12 @@ def _plain_rows(lines: list[Line], bad: BadRows, tag: int, word: int) -> Iterato
         else:
             bad.add(number, f"with other than {width} columns", f"has {len(row)} columns; expected {width} as in line {first}")
             yield number, BAD
+    if others:
+        number, line = others[0]
+        row = cells(line)
+        what = f"{count(len(others), 'line')} with other than {width} columns; the first is line {number}, {short(line)!r}"
+        read = f"read as the word {row[word]!r} with the tag {row[tag]!r}"
+        _log.warning("%s: %s, and is %s: correct it if that is wrong", bad.path, what, read)
 
 
 def _has_both(row: list[str], tag: int, word: int) -> bool:

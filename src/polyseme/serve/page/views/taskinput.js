@@ -15,8 +15,19 @@ const EXAMPLES = {
   generation: {en: "A man is sitting by the river.", zh: "一个人坐在河边。"},
 };
 
+// Tags that the example of taggers has: names, parts of speech, chunks, Chinese words by their characters.
+const NAMES = /^(?:per|pers|person|loc|location|gpe|org|organi[sz]ation|人名|人物|地名|地点|机构|组织)(?:[^a-z].*)?$/i;
+const PARTS_OF_SPEECH = /^(?:noun|propn|verb|nns?|nnps?|vb[dgnpz]?|n[rstz]?|v|vv|np|vp|名词|动词)$/i;
+const PLACE_IN_WORD = /^[BMIES]$/;
+
+function suits({kind, labels}) {
+  const types = labels.map((label) => label.replace(/^[BIESMLUW]-/, ""));
+  return kind !== "tagging" || types.some((type) => NAMES.test(type) || PARTS_OF_SPEECH.test(type)) || types.every((type) => PLACE_IN_WORD.test(type));
+}
+
+// A text to try; none for a tagger of its user's own kinds, of which the example has nothing.
 export function example(task) {
-  return EXAMPLES[task.kind]?.[task.language ?? "en"] ?? "";
+  return suits(task) ? EXAMPLES[task.kind]?.[task.language ?? "en"] ?? "" : "";
 }
 
 const oneLine = (text) => text.replaceAll(/\s+/g, " ").trim();
