@@ -56,7 +56,7 @@ def test_messages_name_the_argument_of_a_table(tmp_path: Path, caplog: pytest.Lo
     task = polyseme.train("classification", data, out=tmp_path / "task", encoder="none", **FAST)
     report = polyseme.evaluate(task, data, errors=30)
     assert "data: skipped 1 of 22 rows" in caplog.text and report.path == "data" and report.worst
-    assert all(each.where.startswith("data row ") for each in report.worst)
+    assert all(row["where"].startswith("data row ") for row in report.rows()) and report.wrong == len(report.rows())
     assert "polyseme-" not in caplog.text + str(task) + str(report)
     before = logging.getLogRecordFactory()
     with pytest.raises(PolysemeError, match=r"^data"):
@@ -69,7 +69,9 @@ def test_rows_of_a_table_are_counted_from_0(tmp_path: Path, caplog: pytest.LogCa
     frame = table({"text": [*ROWS["text"], "twice", "twice"], "label": [*ROWS["label"], "cats", "banks"]})
     task = polyseme.train("classification", frame, out=tmp_path / "task", encoder="none", **FAST)
     assert "1 text has several labels, such as 'twice' (rows 20, 21)" in caplog.text and "(lines" not in caplog.text
-    report = polyseme.evaluate(task, table({"text": ["a cat"], "label": ["dogs"]}))
+    report = polyseme.evaluate(task, table({"text": ["a cat"] * 3, "label": ["dogs"] * 3}))
+    assert [row["where"] for row in report.rows()] == ["data row 0", "data row 1", "data row 2"] and report.wrong == 3
+    assert "  and 2 equal ones: rows 1, 2" in str(report)
     assert [each.where for each in report.unknown_labels] == ["data row 0"]
     words = table({"tokens": [["Ann", "ran"], ["to", "Rome"]] * 9, "tags": [["B-PER", "O"], ["O", "B-LOC"]] * 9})
     tagger = polyseme.train("tagging", words, dev=words, out=tmp_path / "tagger", encoder="none", **FAST)
