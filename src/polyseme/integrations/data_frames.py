@@ -19,6 +19,7 @@ from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.layer_choice import LayerChoice
 from polyseme.integrations.model_reference import AnyModel, shared_model
 from polyseme.tasks.base import Task
+from polyseme.tasks.predictions import main_value
 from polyseme.text.empty_texts import VECTOR, caller_names_empty_texts, warn_of_empty, without_missing
 
 F = TypeVar("F")
@@ -57,7 +58,7 @@ def add_predictions(
         predictions = [each.to_json() for each in trained.predict(texts)] if texts else []
     if not trained.multi_line:
         warn_of_empty(texts, noun="row")
-    key = next((name for name in ("label", "tags", "score", "answer") if predictions and name in predictions[0]), "label")
+    key = (main_value(predictions[0]) if predictions else None) or "label"
     frame = _with_column(frame, out, [each[key] for each in predictions])
     if probability is None:
         return frame

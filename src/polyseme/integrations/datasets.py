@@ -25,6 +25,7 @@ from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.layer_choice import LayerChoice
 from polyseme.integrations.model_reference import AnyModel, ModelReference, one_thread_after_fork
 from polyseme.tasks.base import Task
+from polyseme.tasks.predictions import main_value
 from polyseme.text.empty_texts import VECTOR, caller_names_empty_texts, warn_of_empty, without_missing
 
 try:
@@ -73,7 +74,7 @@ class _Predictions:
             predictions = [each.to_json() for each in task.predict(texts)]
         if not task.multi_line:
             warn_of_empty(texts, rows, "row")
-        key = next(name for name in ("label", "tags", "score", "answer") if name in predictions[0])
+        key = main_value(predictions[0]) or "label"
         return {self.out: [each[key] for each in predictions]}
 
 

@@ -6,10 +6,10 @@ import io
 import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
@@ -131,10 +131,10 @@ class TextLines:
 class TableLines(TextLines):
     """The texts of a table, one line for each row."""
 
-    def __init__(self, texts: Sequence[str], name: str, numbers: Sequence[int]) -> None:
+    def __init__(self, texts: Sequence[str], name: str, numbers: Sequence[int], columns: Mapping[str, Any]) -> None:
         super().__init__(texts)
-        self.name, self.numbers = name, numbers
-        """`numbers`: the line of the file on which each row begins, (rows,)."""
+        self.name, self.numbers, self.columns = name, numbers, columns
+        """`numbers`: the line of the file on which each row begins, (rows,); `columns`: the options by which it was read."""
 
 
 class FileLines:
