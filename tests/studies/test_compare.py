@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import PolysemeError, UsageError, flags_in_messages
 from polyseme.studies.compare import Study
 from polyseme.studies.config import CompareConfig
 from polyseme.studies.experiment import Experiment
@@ -91,6 +91,15 @@ def test_texts_of_the_training_data_and_skipped_rows_are_told_once(tmp_path: Pat
         f"{tmp_path}/dev.csv",
     ]
     assert study.check_files() == []  # all experiments are done
+
+
+def test_advice_on_columns_is_an_option_of_compare(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = "".join(f"a {'good' if number % 2 else 'bad'} film number {number},{number % 2}\n" for number in range(20))
+    (tmp_path / "a.csv").write_text("Betreff,Etikett\n" + rows)
+    with flags_in_messages():
+        study = Study(tmp_path / "study", (f"classification:{tmp_path}/a.csv:{tmp_path}/a.csv",), ("none",), (1,), {}, QUICK)
+        study.check_files()
+    assert "give --option text=NAME, --option label=NAME, --option header=false)" in caplog.text
 
 
 def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:

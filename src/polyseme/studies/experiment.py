@@ -134,7 +134,9 @@ class Experiment:
 
         Return what is said of scored texts that are in the training data too.
         """
-        with options_in_messages(task_options(labelled_set(self.set).task)):
+        options = task_options(labelled_set(self.set).task)
+        switches = [name for name, option in options.items() if option.hint in (bool, bool | None)]
+        with options_in_messages(options, switches):
             job = self.job()
             data = job.read(self.seed)
             return job.leaks(data.train, data.dev, data.test)

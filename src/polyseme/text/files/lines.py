@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -108,7 +109,8 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
             raise FormatError(path, "is a folder; expected a file with one text on each line, or a table")
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
-        advice = "give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)"
+        column = f"polyseme embed --input {shlex.quote(str(path))} --field COLUMN --pooling mean --out FOLDER"
+        advice = f"give a file of the texts alone (`{column}` reads a column and gives a vector for each text)"
         _log.warning("%s; %s", read_as_text(path), advice)
     return FileLines(path)
 

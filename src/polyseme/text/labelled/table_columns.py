@@ -175,8 +175,8 @@ def report_columns(path: str | Path, layout: Layout) -> None:
         begin = "" if layout.has_keys else "the first row names the columns; " if layout.header else "no header; "
         kind = "keys" if layout.has_keys else "columns"
         how = f"{kind} by their content:" if all_guessed else kind
-        settings = ("text", "label") if layout.has_keys else ("text", "label", "header")
-        advice = f"if that is wrong, give {', '.join(map(arg, settings))}"
+        settings = [arg("text"), arg("label"), *([] if layout.has_keys else [arg("header", not layout.header)])]
+        advice = f"if that is wrong, give {', '.join(settings)}"
         warn_once(f"{path}: {begin}{how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
     elif unused:
         warn_once(f"{path}: columns {shown} ({unused})")
