@@ -113,7 +113,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
             known = found.values() if "text" in asked.given else ()
             raise UsageError(no_label(path, cells, known, content, header=header))
         known_label = names[found["label"]] if "label" in found and "label" not in asked.given else None
-        raise UsageError(unknown_columns(path, line, cells, missing, candidates, header=header, label=known_label))
+        problem = unknown_columns(path, line, cells, missing, candidates, header=header, label=known_label, pairs=asked.pairs)
+        raise UsageError(problem)
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
