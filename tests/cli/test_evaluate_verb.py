@@ -136,7 +136,10 @@ def test_a_table_with_another_layout(run, runs, tmp_path):
     file, rows = tmp_path / "a.tsv", "a good film\t7\tpos\na bad film\t8\tneg\n" * 2
     call = ("evaluate", runs / "classifier", file, "--errors", "0")
     file.write_text("a good film\tit is\tpos\tx\na bad film\tit was\tneg\ty\n" * 2)
-    assert "give columns by number, or by name if it is a header: --text 0 --label 1" in one_sentence(run(*call), 2)
+    told = (
+        "no column is evidently the text: give --text, by name or number from 0; its first row: 'a good film', 'it is', 'pos'"
+    )
+    assert told in one_sentence(run(*call), 2) and run(*call, "--text", "0").code == 0
     file.write_text(rows)
     result = run(*call, "--text", "0", "--label", "-1")
     assert result.code == 0 and "4 examples" in result.out

@@ -1,7 +1,9 @@
 """`polyseme predict`: predictions for arguments, files and pipes."""
 
+import csv
 import gzip
 import io
+import json
 import sys
 
 import pytest
@@ -263,9 +265,88 @@ def test_the_column_of_the_training_data(run, tmp_path):
     assert predicted(run("predict", tmp_path / "run", "--input", tmp_path / "new.csv")) == ["the a was here"]
 
 
+TABLE = 'id,text,other\r\n7,"good, ""very""\ngood",ü\r\n8,,"a ""b"" c"\r\n9,bad,\r\n'
+TEXTS = ['good, "very"\ngood', "", "bad"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_a_table_of_predictions(run, runs, tmp_path, suffix):
+    table, out = tmp_path / "a.csv", tmp_path / f"new.{suffix}"
+    table.write_bytes(TABLE.encode())
+    result = run("predict", runs / "classifier", "--input", table, "--out", out)
+    assert result.code == 0 and result.out == f"{out}: 3 rows\n"
+    assert "a.csv: 1 text without a word (line 4), whose prediction means nothing" in result.err
+    expected = polyseme.load_task(runs / "classifier").predict([TEXTS[0].replace("\n", " "), TEXTS[2]])
+    labels, sure = [each.label for each in expected], [each.probability for each in expected]
+    first, empty, last = rows_of(out)
+    assert list(first) == ["id", "text", "other", "prediction", "probability"]
+    assert [row["text"] for row in (first, empty, last)] == TEXTS
+    assert (first["id"], first["other"], empty["other"]) == ("7", "ü", 'a "b" c')
+    assert [first["prediction"], last["prediction"]] == labels
+    assert [float(row["probability"]) for row in (first, last)] == pytest.approx(sure)
+    assert not empty["prediction"] and not empty["probability"]
+    assert run("predict", runs / "classifier", "-i", table, "-o", out, "--json").json == [{"out": str(out), "rows": 3}]
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        if path.suffix == ".jsonl":
+            return [json.loads(line) for line in file]
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def test_a_table_of_predictions_keeps_what_the_input_has(run, runs, tmp_path):
+    call = ("predict", runs / "classifier", "--input")
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfid;text\n1;so, so\n2;bad\n")
+    assert run(*call, tmp_path / "a.csv", "--out", tmp_path / "new.csv").code == 0
+    header, first, second = (tmp_path / "new.csv").read_bytes().split(b"\n")[:3]
+    assert header == b"\xef\xbb\xbfid;text;prediction;probability"
+    assert first.startswith(b"1;so, so;") and second.startswith(b"2;bad;")
+    (tmp_path / "a.jsonl").write_text('{"text": "good\\r", "n": [1, 2]}\n{"text": "bad", "late": null}\n')
+    assert run(*call, tmp_path / "a.jsonl", "--out", tmp_path / "new.csv").code == 0
+    good, bad = rows_of(tmp_path / "new.csv")
+    assert good["text"] == "good\r" and good["n"] == "[1, 2]" and good["late"] == bad["n"] == ""
+    assert run(*call, tmp_path / "a.jsonl", "--out", tmp_path / "new.jsonl").code == 0
+    assert rows_of(tmp_path / "new.jsonl")[0]["n"] == [1, 2]
+    (tmp_path / "a.tsv").write_text("1\tgood\n2\tbad\tmore\n")
+    assert run(*call, tmp_path / "a.tsv", "--text", "1", "--out", tmp_path / "new.csv").code == 0
+    assert [(row["0"], row["2"]) for row in rows_of(tmp_path / "new.csv")] == [("1", ""), ("2", "more")]
+
+
+def test_a_table_of_predictions_for_plain_text(run, runs, tmp_path):
+    (tmp_path / "a.txt").write_text("good, film\n\nbad\n")
+    out = tmp_path / "new.csv"
+    assert run("predict", runs / "classifier", "--input", tmp_path / "a.txt", "--out", out).code == 0
+    rows = rows_of(out)
+    assert list(rows[0]) == ["text", "prediction", "probability"] and [row["text"] for row in rows] == ["good, film", "", "bad"]
+    assert rows[0]["prediction"] and not rows[1]["prediction"]
+    assert run("predict", runs / "scorer", "it rains", "dry", "--out", out).code == 0
+    assert list(rows_of(out)[0]) == ["text", "prediction"] and float(rows_of(out)[0]["prediction"]) > 0
+    assert run("predict", runs / "tagger", "Ann left", "--out", tmp_path / "new.jsonl").code == 0
+    assert len(rows_of(tmp_path / "new.jsonl")[0]["prediction"]) == 2
+    (tmp_path / "a.txt").write_text("")
+    assert run("predict", runs / "classifier", "--input", tmp_path / "a.txt", "--out", out).code == 0
+    assert out.read_text() == "text,prediction\n"
+
+
+def test_a_table_of_predictions_is_refused_before_any_work(run, runs, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\ngood film,pos\n")
+    call = ("predict", runs / "classifier", "--input", tmp_path / "a.csv", "--out")
+    told = one_sentence(run(*call, tmp_path / "p.txt"), 2)
+    assert "p.txt'; allowed: a name that ends in .csv, .tsv, .jsonl" in told
+    assert "is the input itself: give another file" in one_sentence(run(*call, tmp_path / "a.csv"), 2)
+    (tmp_path / "folder.csv").mkdir()
+    assert "is a folder; give a file" in one_sentence(run(*call, tmp_path / "folder.csv"), 2)
+    (tmp_path / "a.csv").write_text("text,prediction\ngood film,pos\n")
+    assert "has a column 'prediction', and --out adds one of this name" in run(*call, tmp_path / "new.csv").err
+    (tmp_path / "a.csv").write_text("text,x,x\ngood film,1,2\n")
+    assert "has two columns 'x', which JSON lines cannot hold" in run(*call, tmp_path / "new.jsonl").err
+    assert not (tmp_path / "new.csv").exists() and not list(tmp_path.glob(".*"))
+
+
 def test_an_output_file_is_a_redirection(run, runs):
     assert "No such option: --out; the output goes to standard output, so redirect it: > FILE" in one_sentence(
-        run("predict", runs / "classifier", "a", "--out", "p.txt"), 2
+        run("evaluate", runs / "classifier", "a", "--out", "p.txt"), 2
     )
 
 

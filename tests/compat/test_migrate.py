@@ -72,6 +72,17 @@ def test_tensorflow_itself_is_listed(tmp_path: Path) -> None:
     assert polyseme.migrate(path).notes == []
 
 
+def test_all_names_of_a_module_are_to_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text("from allennlp.modules.elmo import *\nfrom allennlp.nn import *\n")
+    found = polyseme.migrate(path)
+    assert not found.diff and found.notes == [
+        "line 1: * of allennlp.modules.elmo does not say which names are used: import them by name from "
+        "polyseme.compat.allennlp",
+        "line 2: * of allennlp.nn has no replacement",
+    ]
+
+
 def test_a_tokenizer_has_advice(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text("from allennlp.data.tokenizers.word_tokenizer import WordTokenizer\n")

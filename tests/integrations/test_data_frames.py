@@ -12,6 +12,7 @@ import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.integrations.data_frames import add_predictions, add_vectors
+from polyseme.text.empty_texts import PREDICTION, VECTOR
 from tests.integrations.samples import SENTENCES
 
 ROWS = {"text": ["a cat", "the bank", "cat on a mat", "money in the bank"] * 5, "label": ["cats", "banks"] * 10}
@@ -30,15 +31,37 @@ def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path, caplog:
     found = add_predictions(data, task=tmp_path / "task")["prediction"]
     assert list(found) == [each.label for each in task.predict(ROWS["text"])]
     add_predictions(frames.DataFrame({"text": ["a cat", " "]}), task=task)
-    assert "1 text without a word (item 1), whose prediction means nothing" in caplog.text
+    assert "1 text without a word (row 1), whose prediction means nothing" in caplog.text
     both = add_predictions(data, task=task, out="label_found", probability="sure")
     assert list(both["label_found"]) == list(found)
     assert list(both["sure"]) == [each.probability for each in task.predict(ROWS["text"])]
     assert list(polyseme.Corpus(data)) == [text.split() for text in ROWS["text"]]
     with pytest.raises(UsageError, match="no column"):
         add_vectors(data, "texts", model=folder)
-    with pytest.raises(UsageError, match="row 1"):
-        add_vectors(frames.DataFrame({"text": ["a cat", None]}), model=folder)
+    with pytest.raises(UsageError, match="row 0 of text is 3"):
+        add_vectors(frames.DataFrame({"text": [3, 4]}), model=folder)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_empty_cells_are_empty_texts(library: str, folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frames = pytest.importorskip(library, reason=f"needs {library}")
+    (tmp_path / "new.csv").write_text("id,text\n1,a cat\n2,\n3,the bank\n4,\n")
+    frame = frames.read_csv(tmp_path / "new.csv")
+    found = add_vectors(frame, model=folder)["vector"]
+    assert [bool(np.any(each)) for each in found.to_numpy()] == [True, False, True, False]
+    data = frames.DataFrame(ROWS)
+    task = polyseme.train("classification", data, dev=data, out=tmp_path / "task", encoder=folder, **FAST)
+    predicted = add_predictions(frame, task=task)
+    assert list(predicted["prediction"]) == [each.label for each in task.predict(["a cat", "", "the bank", ""])]
+    warnings = [each.getMessage() for each in caplog.records if "(row" in each.getMessage()]
+    assert warnings == [f"2 texts without a word (rows 1, 3), {what}" for what in (VECTOR, PREDICTION)]
+
+
+def test_missing_values_of_pandas(folder: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    for missing in (None, float("nan"), pandas.NA, pandas.NaT, np.float32("nan")):
+        frame = pandas.DataFrame({"text": pandas.Series(["a cat", missing], dtype="object")})
+        assert [bool(np.any(each)) for each in add_vectors(frame, model=folder)["vector"]] == [True, False]
 
 
 def test_predictions_without_probabilities(tmp_path: Path) -> None:
@@ -56,7 +79,7 @@ def test_messages_name_the_argument_of_a_table(tmp_path: Path, caplog: pytest.Lo
     task = polyseme.train("classification", data, out=tmp_path / "task", encoder="none", **FAST)
     report = polyseme.evaluate(task, data, errors=30)
     assert "data: skipped 1 of 22 rows" in caplog.text and report.path == "data" and report.worst
-    assert all(each.where.startswith("data row ") for each in report.worst)
+    assert all(row["where"].startswith("data row ") for row in report.rows()) and report.wrong == len(report.rows())
     assert "polyseme-" not in caplog.text + str(task) + str(report)
     before = logging.getLogRecordFactory()
     with pytest.raises(PolysemeError, match=r"^data"):
@@ -69,7 +92,9 @@ def test_rows_of_a_table_are_counted_from_0(tmp_path: Path, caplog: pytest.LogCa
     frame = table({"text": [*ROWS["text"], "twice", "twice"], "label": [*ROWS["label"], "cats", "banks"]})
     task = polyseme.train("classification", frame, out=tmp_path / "task", encoder="none", **FAST)
     assert "1 text has several labels, such as 'twice' (rows 20, 21)" in caplog.text and "(lines" not in caplog.text
-    report = polyseme.evaluate(task, table({"text": ["a cat"], "label": ["dogs"]}))
+    report = polyseme.evaluate(task, table({"text": ["a cat"] * 3, "label": ["dogs"] * 3}))
+    assert [row["where"] for row in report.rows()] == ["data row 0", "data row 1", "data row 2"] and report.wrong == 3
+    assert "  and 2 equal ones: rows 1, 2" in str(report)
     assert [each.where for each in report.unknown_labels] == ["data row 0"]
     words = table({"tokens": [["Ann", "ran"], ["to", "Rome"]] * 9, "tags": [["B-PER", "O"], ["O", "B-LOC"]] * 9})
     tagger = polyseme.train("tagging", words, dev=words, out=tmp_path / "tagger", encoder="none", **FAST)

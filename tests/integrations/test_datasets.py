@@ -56,6 +56,15 @@ def test_classification(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureF
     assert [each.getMessage() for each in caplog.records if "without a word" in each.getMessage()] == [
         "1 text without a word (row 1), whose prediction means nothing"
     ]
+    caplog.clear()
+    empty = Dataset.from_dict({"text": ["a cat", None, "a"]})
+    assert len(add_predictions(empty, task=tmp_path / "task")["prediction"]) == 3
+    assert [any(vector) for vector in add_vectors(empty, model=folder)["vector"]] == [True, False, True]
+    assert [len(words) for words in add_vectors(empty, model=folder, words=True)["vector"]] == [2, 0, 1]
+    assert [each.getMessage() for each in caplog.records if "without a word" in each.getMessage()] == [
+        "1 text without a word (row 1), whose prediction means nothing",
+        "1 text without a word (row 1), whose vectors are zeros",
+    ]
 
 
 def test_tagging(folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import PolysemeError, UsageError, flags_in_messages
 from polyseme.studies.compare import Study
 from polyseme.studies.config import CompareConfig
 from polyseme.studies.experiment import Experiment
@@ -73,6 +73,33 @@ def test_cells_are_trained_once_and_compared(
     rows = table(experiments, "none")
     assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
     assert "CoNLL-2003" in markdown(rows) and as_csv(rows).count("\n") == 3
+
+
+@pytest.mark.usefixtures("in_process")
+def test_texts_of_the_training_data_and_skipped_rows_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [f"a {'good' if number % 2 else 'bad'} film number {number},{number % 2}\n" for number in range(20)]
+    (tmp_path / "train.csv").write_text("text,label\n,1\n" + "".join(rows))
+    (tmp_path / "dev.csv").write_text("text,label\n,1\n" + "".join(rows[:9]))
+    files = f"classification:{tmp_path}/train.csv:{tmp_path}/dev.csv"
+    study = Study(tmp_path / "study", (files,), ("none",), (1,), {}, QUICK)
+    study.run(device="cpu", notify=lambda _: None)
+    told = [each.getMessage() for each in caplog.records if each.name.startswith("polyseme.")]
+    before = told[: 1 + next(number for number, line in enumerate(told) if "have texts of the training data" in line)]
+    assert re.search(r"dev\.csv: (\d+) of \1 examples have texts of the training data", before[-1])
+    assert [line.partition(": skipped")[0] for line in before if "skipped 1 of" in line] == [
+        f"{tmp_path}/train.csv",
+        f"{tmp_path}/dev.csv",
+    ]
+    assert study.check_files() == []  # all experiments are done
+
+
+def test_advice_on_columns_is_an_option_of_compare(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = "".join(f"a {'good' if number % 2 else 'bad'} film number {number},{number % 2}\n" for number in range(20))
+    (tmp_path / "a.csv").write_text("Betreff,Etikett\n" + rows)
+    with flags_in_messages():
+        study = Study(tmp_path / "study", (f"classification:{tmp_path}/a.csv:{tmp_path}/a.csv",), ("none",), (1,), {}, QUICK)
+        study.check_files()
+    assert "give --option text=NAME, --option label=NAME, --option header=false)" in caplog.text
 
 
 def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:

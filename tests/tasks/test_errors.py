@@ -7,10 +7,10 @@ from polyseme.tasks.base import Task
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskConfig, TaskWordConfig
-from polyseme.tasks.error_analysis import UnknownLabel
+from polyseme.tasks.error_analysis import ExampleError, UnknownLabel
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.predictions import Answer, ScorePrediction
+from polyseme.tasks.predictions import Answer, LabelPrediction, ScorePrediction
 from polyseme.tasks.reading import Reading
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles
@@ -173,6 +173,23 @@ def test_rows_of_wrong_predictions():
         {"text": "w0", "gold": "none", "predicted": "X", **both},
         {"text": "w0 w1", "gold": "X", "predicted": "none", **both},
     ]
+
+
+def test_repeated_texts_are_counted_and_shown_once():
+    labels = ["x", "y", "x", "y", "y", "y", "x", "y", "y", "y", "y"]
+    examples = [LabelledText("b" if line == 5 else "a", label, where=line) for line, label in enumerate(labels, 1)]
+    answers = [LabelPrediction("x", 0.9, {"x": 0.9, "y": 0.1})] * len(examples)
+    task = asked(Classification, ClassificationConfig(**SMALL), examples, answers)
+    found = task.error_report("f", errors=9)
+    wrong = [line for line, label in enumerate(labels, 1) if label == "y"]
+    assert found.wrong == found.confusion.counts[1, 0] == len(found.rows()) == len(found.to_json()["errors"]) == len(wrong)
+    assert sorted(int(row["where"].removeprefix("f:")) for row in found.rows()) == wrong
+    shown = str(found)
+    assert shown.endswith("worst errors\n\n" + "\n\n".join(map(str, found.worst))) and len(found.worst) == 2
+    assert "  and 6 equal ones: lines 4, 6, 8, 9, 10 and 1 more" in shown
+    one = task.error_report("f", errors=1)
+    assert "worst errors (7 of 8)" in str(one) and [row["where"] for row in one.rows()][:3] == ["f:2", "f:4", "f:6"]
+    assert str(ExampleError("f", "a", [], 1, equal=("f",))) == "f\n  a\n  and 1 equal one"
 
 
 @pytest.mark.parametrize("learned", ["BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"])

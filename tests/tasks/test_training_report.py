@@ -55,6 +55,15 @@ def test_scores_stand_beside_the_baselines():
     assert "n-grams" in shown._repr_html_() and "n-grams" not in str(report()) + report()._repr_html_()
 
 
+def test_equal_errors_are_counted_and_named():
+    shown = report()
+    errors = [dataclasses.replace(each, equal=("f.tsv:11", "f.tsv:12")) for each in shown.errors.worst[:3]]
+    shown = dataclasses.replace(shown, errors=dataclasses.replace(shown.errors, worst=errors, wrong=12))
+    assert "worst errors, test data (9 of 12)" in str(shown) and widest(str(shown)) <= 80
+    assert str(shown).count("\n  and 2 equal ones: lines 11, 12\n") == 3
+    assert "f.tsv:0 and 2 equal ones: lines 11, 12" in shown._repr_html_()
+
+
 def test_a_model_below_the_baseline_says_so():
     better = {"name": "n-grams", "test": {"accuracy": 0.925}}
     assert report(baseline=better).verdict() == "test accuracy 87.5: 5.0 points BELOW n-grams"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -95,10 +96,10 @@ class CorpusCheck:
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""
         forecast = {} if self.forecast is None else {"forecast": dataclasses.asdict(self.forecast)}
-        return {**dataclasses.asdict(self.report), "problems": self.report.problems(), **forecast}
+        return {**dataclasses.asdict(self.report), "problems": self.report.problems(self.source), **forecast}
 
     def __str__(self) -> str:
-        return "\n".join([named_values(self._rows()), *self.report.problems()])
+        return "\n".join([named_values(self._rows()), *self.report.problems(self.source)])
 
     def _repr_html_(self) -> str:
         return html_table(["", "text"], [(name.replace("_", " "), value) for name, value in self._rows().items()])
@@ -164,7 +165,7 @@ def check_corpus(
         report = open_text(files, text, engine=text_engine(engine)).check(advance)  # type: ignore[arg-type]
     budget = {"epochs": 10.0 if epochs is None else epochs} if minutes is None else {"minutes": minutes}
     forecast = _forecast(report, size, budget, device) if size is not None and report.words else None
-    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines, minutes)
+    return CorpusCheck(report, forecast, shlex.join(map(str, files)), text.skip_bad_lines, minutes)
 
 
 def text_options() -> dict[str, Option]:

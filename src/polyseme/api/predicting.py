@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from polyseme.api.arguments import Device, SplitOnSpaces, Texts
+from polyseme.api.arguments import Device, FilePath, SplitOnSpaces, Texts
 from polyseme.api.tasks import TaskFolder, loaded_task
 from polyseme.base.config import Setting
 from polyseme.base.display import short
@@ -19,6 +19,7 @@ from polyseme.text.empty_texts import PREDICTION, about_empty, caller_names_empt
 from polyseme.text.files.lines import FileLines, TableLines, TextLines, not_plain_text
 
 if TYPE_CHECKING:
+    from polyseme.api.prediction_file import PredictedFile
     from polyseme.tasks.base import Task
 
 LINES_AT_ONCE = 4096
@@ -39,6 +40,16 @@ TextColumn = Annotated[
 SecondColumn = Annotated[
     str | None,
     Setting(help="Column of the second text, for tasks that read two texts, together with --text.", metavar="COLUMN"),
+]
+
+PredictionsOut = Annotated[
+    FilePath | None,
+    Setting(
+        help="Table for the predictions: all columns of INPUT, or the text, then prediction and probability; .csv, .tsv or "
+        ".jsonl. An empty text has an empty prediction.",
+        metavar="FILE",
+        flags=("-o",),
+    ),
 ]
 
 
@@ -191,10 +202,11 @@ def run_prediction(
     *,
     text: TextColumn = None,
     second: SecondColumn = None,
+    out: PredictionsOut = None,
     split_on_spaces: SplitOnSpaces = False,
     device: Device = None,
     **decoding: Any,
-) -> Iterator[LinePrediction]:
+) -> Iterator[LinePrediction] | PredictedFile:
     """Predict with a trained task: tags of words, labels of texts, labels or scores of pairs, answers, roles, texts.
 
     One text per line, or per row of a table: --text names its column. A tagger prints a word and its tag per line, and a blank
@@ -204,8 +216,12 @@ def run_prediction(
     choices. For roles, a line begins with the positions of its predicates, from 0 and separated by commas, then a space and the
     text. Coreference marks and lists the mentions of an entity. Generation prints the generated text.
     """
-    trained = loaded_task(task, device)
     lines: Any = texts
+    if out is not None:
+        from polyseme.api.prediction_file import check_out_table, write_predictions
+
+        check_out_table(Path(out).expanduser(), lines.name)
+    trained = loaded_task(task, device)
     if isinstance(lines, FileLines):
         from polyseme.tasks.predicted_tables import lines_of_table
 
@@ -213,4 +229,5 @@ def run_prediction(
     elif text is not None or second is not None:
         column = arg("text" if text is not None else "second")
         raise UsageError(f"{column} names a column of a file: give {arg('input', 'FILE')}")
-    return predict(trained, lines, split_on_spaces=split_on_spaces, **decoding)
+    predictions = predict(trained, lines, split_on_spaces=split_on_spaces, **decoding)
+    return predictions if out is None else write_predictions(predictions, lines, Path(out).expanduser())

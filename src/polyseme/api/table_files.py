@@ -59,7 +59,10 @@ class TableFolder:
 
     def named_report(self, report: ErrorReport) -> ErrorReport:
         """Return a report whose files have the names of arguments."""
-        worst = [dataclasses.replace(each, where=self.named(each.where)) for each in report.worst]
+        worst = [
+            dataclasses.replace(each, where=self.named(each.where), equal=tuple(map(self.named, each.equal)))
+            for each in report.worst
+        ]
         unknown = [dataclasses.replace(each, where=self.named(each.where)) for each in report.unknown_labels]
         return dataclasses.replace(report, path=self.named(report.path), worst=worst, unknown_labels=unknown)
 

@@ -109,7 +109,7 @@ TaskFolder = Annotated[
     Setting(help="Folder of a trained task, by `polyseme train`; classifiers joined by + are combined.", metavar="TASK"),
 ]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
-ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
+ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show; equal ones count as one.", min=0)]
 LAYOUT = ("column", "word_column", "text", "second", "label", "source", "target", "header", "format", "strict")
 """Settings that say how a file is laid out: an evaluated file may differ in them from the training data."""
 _log = logging.getLogger(__name__)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _NOT_GIVEN = object()
 _CLOSE, _CLOSE_BEGUN, _BEGUN = 0.6, 0.8, 0.95  # how similar names must be to be meant
 _flags = False
 """Whether messages name command-line flags instead of Python arguments."""
-_scoped: frozenset[str] = frozenset()
-"""Arguments that the present call takes only as `option`."""
+_scoped: Mapping[str, str] = {}
+"""Arguments that the present call takes only as `option`, with what stands for their value."""
 
 
 class PolysemeError(Exception):
@@ -65,7 +65,8 @@ def arg(name: str, value: object = _NOT_GIVEN) -> str:
     ('--batch-size', '--layers top', '--force', "--label 'My label'", '--minutes 2')
     """
     if name in _scoped:
-        name, value = "option", f"{name}={'NAME' if value is _NOT_GIVEN else value}"
+        value = _scoped[name] if value is _NOT_GIVEN else str(value).lower() if isinstance(value, bool) else value
+        name, value = "option", f"{name}={value}"
     if not _flags:
         return name if value is _NOT_GIVEN else f"{name}={value!r}"
     flag = name.replace("_", "-")
@@ -94,15 +95,15 @@ def flags_in_messages(on: bool = True) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def options_in_messages(names: Iterable[str]) -> Iterator[None]:
-    """Let `arg` name some arguments as `compare` takes them, for the time of a `with` block.
+def options_in_messages(names: Iterable[str], switches: Container[str] = ()) -> Iterator[None]:
+    """Let `arg` name some arguments as `compare` takes them, for the time of a `with` block; `switches`: true or false.
 
-    >>> with options_in_messages(["label"]), flags_in_messages():
-    ...     arg("label"), arg("label", 2), arg("tasks")
-    ('--option label=NAME', '--option label=2', '--tasks')
+    >>> with options_in_messages(["label", "header"], ["header"]), flags_in_messages():
+    ...     arg("label"), arg("label", 2), arg("header"), arg("header", False), arg("tasks")
+    ('--option label=NAME', '--option label=2', '--option header=true', '--option header=false', '--tasks')
     """
     global _scoped
-    before, _scoped = _scoped, frozenset(names)
+    before, _scoped = _scoped, {name: "true" if name in switches else "NAME" for name in names}
     try:
         yield
     finally:

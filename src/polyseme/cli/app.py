@@ -249,7 +249,7 @@ PREDICT = Verb(
     examples=[
         'polyseme predict my-tagger "Ann lives in Paris."',
         "polyseme predict my-classifier --input reviews.txt --json",
-        "polyseme predict my-classifier --input reviews.csv --text review",
+        "polyseme predict my-classifier --input reviews.csv --text review --out predictions.csv",
         'polyseme predict my-reader "Who left?" "Ann saw Bob leave."',
         'polyseme predict my-roles "1,3 Ann saw Bob leave"',
         "polyseme predict my-translator --input sentences.txt --strategy sample --top-p 0.9 --num-return-sequences 3",

@@ -110,7 +110,10 @@ def from_notes(node: ast.ImportFrom, *, elmo: bool) -> Iterator[str]:
     if module in ADVICE:
         yield no_replacement(module, [module])
         return
-    known = MODULES.get(module, ("", frozenset()))[1]
+    target, known = MODULES.get(module, ("", frozenset()))
+    if target and node.names[0].name == "*":
+        yield f"* of {module} does not say which names are used: import them by name from polyseme.compat.{target}"
+        return
     rest = [alias.name for alias in node.names if alias.name not in known and not is_replaced(f"{module}.{alias.name}")]
     if module.startswith("flair"):  # Flair itself goes on: only its ELMos are gone
         rest = [name for name in rest if "elmo" in name.lower()]

@@ -18,7 +18,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EncodeConfig
 from polyseme.encoders.text_pooling import text_pooler
-from polyseme.text.empty_texts import about_empty, has_text
+from polyseme.text.empty_texts import VECTOR, about_empty, has_text
 
 _log = logging.getLogger(__name__)
 _LINES = 1024  # that are encoded together
@@ -99,7 +99,7 @@ def encode_file(model: Encoder, lines: Iterable[str], out: str | Path, config: E
                 empty.append(found.line + 1)
             advance(1)
     if empty:
-        _log.warning("%s", about_empty(empty, "whose vectors are zeros"))
+        _log.warning("%s", about_empty(empty, VECTOR))
     array = np.stack(vectors) if vectors else np.zeros((0, dim), np.float32)
     save_array(Path(out), array)
     return EncodedFile(Path(out), len(array), dim)

@@ -19,6 +19,8 @@ from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.layer_choice import LayerChoice
 from polyseme.integrations.model_reference import AnyModel, shared_model
 from polyseme.tasks.base import Task
+from polyseme.tasks.predictions import main_value
+from polyseme.text.empty_texts import VECTOR, caller_names_empty_texts, warn_of_empty, without_missing
 
 F = TypeVar("F")
 
@@ -32,9 +34,13 @@ def add_vectors(
     layers: LayerChoice | None = None,
     pooling: TextPooling | None = None,
 ) -> F:
-    """Return the frame with a column of vectors, as `encode` gives them: arrays in pandas, `Array(Float32)` in Polars."""
+    """Return the frame with a column of vectors, as `encode` gives them: arrays in pandas, `Array(Float32)` in Polars.
+
+    An empty cell (None, NaN) is an empty text, whose vector is zeros.
+    """
     texts = _texts(frame, column)
     vectors = np.asarray(shared_model(model).encode(texts, layers=layers, pooling=pooling, show_progress_bar=False))
+    warn_of_empty(texts, noun="row", what=VECTOR)
     return _with_column(frame, out, vectors)
 
 
@@ -44,11 +50,15 @@ def add_predictions(
     """Return the frame with a column of predictions of a trained task: labels, or lists of tags.
 
     `probability`: name of a further column, for the probability of each label.
+    An empty cell (None, NaN) is an empty text, whose prediction means nothing.
     """
     texts = _texts(frame, column)
     trained = task if isinstance(task, Task) else load_task(task)
-    predictions = [each.to_json() for each in trained.predict(texts)] if texts else []
-    key = next((name for name in ("label", "tags", "score", "answer") if predictions and name in predictions[0]), "label")
+    with caller_names_empty_texts():
+        predictions = [each.to_json() for each in trained.predict(texts)] if texts else []
+    if not trained.multi_line:
+        warn_of_empty(texts, noun="row")
+    key = (main_value(predictions[0]) if predictions else None) or "label"
     frame = _with_column(frame, out, [each[key] for each in predictions])
     if probability is None:
         return frame
@@ -63,10 +73,11 @@ def _texts(frame: Any, column: str) -> list[Any]:
     names = [str(name) for name in frame.columns]
     if column not in names:
         raise UsageError(f"the data frame has no column {column!r}{nearest(column, names)}")
-    texts = [each if isinstance(each, str) else each.tolist() if hasattr(each, "tolist") else each for each in frame[column]]
+    cells = (each if isinstance(each, str) else each.tolist() if hasattr(each, "tolist") else each for each in frame[column])
+    texts = without_missing(cells)
     for number, text in enumerate(texts):
         if not isinstance(text, str | list):
-            raise UsageError(f"row {number} of {column} is {text!r}; expected a text or words: fill or drop the row")
+            raise UsageError(f"row {number} of {column} is {text!r}; expected a text or words: convert the column to texts")
     return texts
 
 

@@ -25,7 +25,8 @@ from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.layer_choice import LayerChoice
 from polyseme.integrations.model_reference import AnyModel, ModelReference, one_thread_after_fork
 from polyseme.tasks.base import Task
-from polyseme.text.empty_texts import caller_names_empty_texts, warn_of_empty
+from polyseme.tasks.predictions import main_value
+from polyseme.text.empty_texts import VECTOR, caller_names_empty_texts, warn_of_empty, without_missing
 
 try:
     from datasets import Dataset
@@ -46,13 +47,14 @@ class _Vectors:
     pooling: TextPooling | None
     words: bool
 
-    def __call__(self, batch: dict[str, list[Any]]) -> dict[str, Any]:
+    def __call__(self, batch: dict[str, list[Any]], rows: list[int]) -> dict[str, Any]:
         one_thread_after_fork()
-        encoder, texts = self.model.load(), batch[self.column]
+        encoder, texts = self.model.load(), without_missing(batch[self.column])
         if self.words:
             chosen = "mean" if self.layers is None else self.layers
             return {self.out: [array.tolist() for array in encoder.embed(texts, layers=chosen)]}
         vectors = encoder.encode(texts, layers=self.layers, pooling=self.pooling, show_progress_bar=False)
+        warn_of_empty(texts, rows, "row", VECTOR)
         return {self.out: np.asarray(vectors)}
 
 
@@ -67,12 +69,12 @@ class _Predictions:
     def __call__(self, batch: dict[str, list[Any]], rows: list[int]) -> dict[str, Any]:
         one_thread_after_fork()
         task = _tasks.setdefault(self.task, load_task(self.task)) if self.task not in _tasks else _tasks[self.task]
-        texts = batch[self.column]
+        texts = without_missing(batch[self.column])
         with caller_names_empty_texts():
             predictions = [each.to_json() for each in task.predict(texts)]
         if not task.multi_line:
             warn_of_empty(texts, rows, "row")
-        key = next(name for name in ("label", "tags", "score", "answer") if name in predictions[0])
+        key = main_value(predictions[0]) or "label"
         return {self.out: [each[key] for each in predictions]}
 
 
@@ -89,17 +91,21 @@ def add_vectors(
 ) -> Dataset:
     """Return the dataset with a column of vectors, one for each text as `encode` gives them, or one for each word.
 
-    `column`: texts, or lists of words. `kwargs`: those of `Dataset.map`, such as `num_proc` and `batch_size`.
+    `column`: texts, or lists of words; None is an empty text. `kwargs`: those of `Dataset.map`, such as `num_proc` and
+    `batch_size`.
     """
     _check(dataset, column)
     function = _Vectors(ModelReference.of(model), column, out, layers, pooling, words)
-    return dataset.map(function, batched=True, **{"batch_size": 256, "desc": "embedding", **kwargs})
+    return dataset.map(function, batched=True, with_indices=True, **{"batch_size": 256, "desc": "embedding", **kwargs})
 
 
 def add_predictions(
     dataset: Dataset, column: str = "text", *, task: str | Path, out: str = "prediction", **kwargs: Any
 ) -> Dataset:
-    """Return the dataset with a column of predictions of a trained task: labels, or lists of tags."""
+    """Return the dataset with a column of predictions of a trained task: labels, or lists of tags.
+
+    None is an empty text, whose prediction means nothing.
+    """
     _check(dataset, column)
     if not isinstance(task, str | Path):
         raise UsageError(f"task is {task!r}; expected the folder of a trained task, which other processes can open too")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import logging
 import shutil
 import sys
 from collections import Counter
@@ -31,8 +32,10 @@ from polyseme.studies.table import NamedCosts, table
 from polyseme.studies.train import encoder_names
 from polyseme.tasks.base import Task
 from polyseme.tasks.registry import task_class
+from polyseme.text.labelled.bad_rows import each_file_told_once
 
 Notify = Callable[[str], None]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -157,12 +160,16 @@ class Study:
         if twice := [folder for folder, count in folders.items() if count > 1]:
             raise UsageError(f"two experiments have the folder {twice[0]}: give rows names that differ in letters or digits")
 
-    def check_files(self) -> None:
-        """Raise an error for missing files, and for data that experiments which are not done cannot train on."""
+    def check_files(self) -> list[str]:
+        """Raise an error for missing files, and for data that experiments which are not done cannot train on.
+
+        Return what is said of scored texts that are in the training data too.
+        """
         for name in self.sets:
             labelled_set(name).files()
-        for experiment in {one.set: one for one in self.experiments() if not one.done}.values():
-            experiment.check_data()
+        with each_file_told_once():
+            left = {one.set: one for one in self.experiments() if not one.done}.values()
+            return list(dict.fromkeys(message for experiment in left for message in experiment.check_data()))
 
     def check_models(self) -> None:
         """Raise an error for missing models of experiments that are not done; download those of the Hugging Face Hub."""
@@ -176,8 +183,10 @@ class Study:
         """
         self.check()
         experiments = self.experiments()
-        self.check_files()
+        leaks = self.check_files()
         self.check_models()
+        for message in leaks:
+            _log.warning("%s", message)
         left = [experiment for experiment in experiments if not experiment.done]
         for experiment in experiments:
             if not (changes := experiment.changes()):

@@ -129,10 +129,17 @@ class Experiment:
             refuses=False,
         )
 
-    def check_data(self) -> None:
-        """Raise an error for data that cannot be read or trained on, which names options as a comparison takes them."""
-        with options_in_messages(task_options(labelled_set(self.set).task)):
-            self.job().read(self.seed)
+    def check_data(self) -> list[str]:
+        """Raise an error for data that cannot be read or trained on, which names options as a comparison takes them.
+
+        Return what is said of scored texts that are in the training data too.
+        """
+        options = task_options(labelled_set(self.set).task)
+        switches = [name for name, option in options.items() if option.hint in (bool, bool | None)]
+        with options_in_messages(options, switches):
+            job = self.job()
+            data = job.read(self.seed)
+            return job.leaks(data.train, data.dev, data.test)
 
     def train(self, device: str | None = None) -> None:
         self.job().train(Run.from_environment(seed=self.seed, device=device))

@@ -170,10 +170,8 @@ class TaskJob:
         for path, examples in ((files.dev, dev), (files.test, test)):
             if path is not None and examples is not None and len(examples) < (fewest := task.min_dev_examples(config)):
                 raise UsageError(f"{path} has {len(examples)} of the {fewest} examples that a score needs; give more")
-        known = text_hashes(task, train)
-        for path, examples in ((files.dev, dev), (files.test, test)):
-            if path is not None and examples and (leaked := leaked_examples(task, known, examples)):
-                notify(f"{path}: {leak_message(leaked, len(examples))}")
+        for message in self.leaks(train, dev, test):
+            notify(message)
         config = task.resolve_defaults(config, train)
         labels = task.collect_labels(train, config)
         for path, examples in ((files.dev, dev), (files.test, test)):
@@ -185,6 +183,15 @@ class TaskJob:
         dev_file = None if files.dev is None else str(Path(files.dev).expanduser().absolute())
         names = {"dev": str(files.dev or files.train), "test": str(files.test)}
         return Splits(train, dev, test, names, dev_file=dev_file)
+
+    def leaks(self, train: Sequence[Any], dev: Sequence[Any], test: Sequence[Any] | None) -> list[str]:
+        """Say of dev and test files, each once, how many of their examples have texts of the training data."""
+        task, found = task_class(self.task), dict[str, str]()
+        known = text_hashes(task, train)
+        for path, examples in ((self.files.dev, dev), (self.files.test, test)):
+            if path is not None and examples and (leaked := leaked_examples(task, known, examples)):
+                found[str(path)] = f"{path}: {leak_message(leaked, len(examples))}"
+        return list(found.values())
 
     def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""

@@ -367,6 +367,8 @@ class Task(Learner):
     def error_report(self, path: str | Path, *, errors: int = 10, known: TextHashes | None = None) -> ErrorReport:
         """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first.
 
+        Equal errors in equal texts count as one of these.
+
         `known`: the texts of the training data, to count examples that have them.
         """
         examples, _ = self.merge_labels(self.read(path, self.config), self.config, self.labels)
@@ -381,17 +383,16 @@ class Task(Learner):
         found = sorted(
             self.example_errors(examples, outputs, path), key=lambda each: (-each.weight, -(each.probability or 0.0))
         )
-        distinct = list(distinct_errors(found))
         return ErrorReport(
             str(path),
             self.score(examples, outputs),
             self.main_metric,
             len(examples),
             self.confusion_matrix(examples, outputs),
-            distinct[:errors],
+            distinct_errors(found)[:errors],
             unknown,
             self.layer_weights(),
-            wrong=len(distinct),
+            wrong=len(found),
         )
 
     def confusion_matrix(self, examples: Sequence[Any], outputs: Sequence[Any]) -> Confusion | None:

@@ -8,6 +8,7 @@ or has the wrong type, one that was not found is a miss (prediction "none"), one
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ _CLASSES = 16  # of a matrix, at most
 _LABEL = 14  # columns of a label in a matrix
 _CLASS = 40  # and in a list
 _UNKNOWN = 3  # unknown labels that are named
+_EQUAL = 5  # places of equal errors
+_NUMBER = re.compile(r"(:| row )(\d+)$")  # of the line or row, in a place
 Label = tuple[str, str]
 """A label, and the file and line where it is."""
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -66,6 +69,8 @@ class ExampleError:
     """How bad it is: wrong words or spans, the probability of a wrong label, the distance of a score, or 1 - F1."""
     probability: float | None = None
     """Of the prediction, where the network chose among several."""
+    equal: tuple[str, ...] = ()
+    """Where equal examples with equal errors are."""
 
     @classmethod
     def single(
@@ -78,9 +83,24 @@ class ExampleError:
         sure = "" if self.probability is None else f" ({self.probability:.3f})"
         rows = [(each.text, f"gold {short(each.gold)}, predicted {short(each.predicted)}{sure}") for each in self.errors]
         own = [short(f"  {what}", WIDTH) for text, what in rows if text == self.text]
-        lines = [self.where, short(f"  {self.text}", WIDTH), *own]
+        lines = [self.where, short(f"  {self.text}", WIDTH), *own, *([f"  and {self.equal_ones}"] if self.equal else [])]
         parts = columns([(short(text, 30), short(what, WIDTH - 34)) for text, what in rows if text != self.text])
         return "\n".join([*lines, *([parts] if parts else [])])
+
+    @property
+    def equal_ones(self) -> str:
+        """How many equal ones there are, and their lines.
+
+        >>> ExampleError("f:3", "a", [], 1).equal_ones, ExampleError("f:3", "a", [], 1, equal=("f:5", "f:8")).equal_ones
+        ('', '2 equal ones: lines 5, 8')
+        """
+        ones = count(len(self.equal), "equal one") if self.equal else ""
+        numbers = [found for place in self.equal if (found := _NUMBER.search(place))]
+        if not numbers:
+            return ones
+        noun = ("line" if numbers[0][1] == ":" else "row") + ("s" if len(numbers) > 1 else "")
+        more = f" and {len(numbers) - _EQUAL:,} more" if len(numbers) > _EQUAL else ""
+        return f"{ones}: {noun} {', '.join(found[2] for found in numbers[:_EQUAL])}{more}"
 
 
 @dataclass(frozen=True)
@@ -108,17 +128,19 @@ class ErrorReport:
     confusion: Confusion | None
     """Of labels, plain tags or types of spans; None where predictions are not classes, or nothing could be confused."""
     worst: list[ExampleError]
+    """Different ones, the worst first."""
     unknown_labels: list[UnknownLabel]
     layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
     """Of the task."""
     leaked: int = 0
     """How many examples have texts of the training data; 0 if few have, or where that is not known."""
     wrong: int = 0
-    """How many different examples have errors; `worst` may have fewer."""
+    """How many examples have errors; `worst` may have fewer."""
 
-    def of_wrong(self, shown: int) -> str:
+    def of_wrong(self, errors: Iterable[ExampleError]) -> str:
         """Return how many of the wrong examples are shown, to stand behind a title; nothing if all are."""
-        return f" ({shown} of {self.wrong:,})" if shown < self.wrong else ""
+        shown = sum(1 + len(each.equal) for each in errors)
+        return f" ({shown:,} of {self.wrong:,})" if shown < self.wrong else ""
 
     def confused(self, most: int) -> list[tuple[str, str, int]]:
         """Return the labels that were confused most often: gold, predicted, times."""
@@ -134,9 +156,13 @@ class ErrorReport:
         return [
             {"where": each.where, "text": wrong.text, "gold": wrong.gold, "predicted": wrong.predicted}
             | {"probability": each.probability, "example": each.text}
-            for each in self.worst
+            for each in self._examples()
             for wrong in each.errors
         ]
+
+    def _examples(self) -> Iterator[ExampleError]:
+        """Those of `worst`, and equal ones at their own places."""
+        return (replace(each, where=where, equal=()) for each in self.worst for where in (each.where, *each.equal))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values: what `polyseme evaluate --json` prints."""
@@ -155,7 +181,7 @@ class ErrorReport:
                     "probability": error.probability,
                     "wrong": [{"text": each.text, "gold": each.gold, "predicted": each.predicted} for each in error.errors],
                 }
-                for error in self.worst
+                for error in self._examples()
             ],
             "unknown_labels": [{"where": each.where, "label": each.label, "times": each.times} for each in self.unknown_labels],
             "layer_weights": self.layer_weights.weights,
@@ -168,7 +194,7 @@ class ErrorReport:
         if self.confusion is not None:
             blocks += [class_table(self.confusion), self._confusion_text()]
         if self.worst:
-            blocks.append(f"worst errors{self.of_wrong(len(self.worst))}")
+            blocks.append(f"worst errors{self.of_wrong(self.worst)}")
         blocks += map(str, self.worst)
         return "\n\n".join([*blocks, *([f"layer weights\n{self.layer_weights}"] if self.layer_weights.weights else [])])
 
@@ -206,14 +232,12 @@ score by many points', '')
     return f"only {count(examples, what)}: chance alone moves the score {size}"
 
 
-def distinct_errors(errors: Iterable[ExampleError]) -> Iterator[ExampleError]:
-    """Yield the first of errors that are equal but for their place: of a text that is in a file twice."""
-    seen: set[tuple[Any, ...]] = set()
+def distinct_errors(errors: Iterable[ExampleError]) -> list[ExampleError]:
+    """Return the first of errors that are equal but for their place, with the places of the others."""
+    found: dict[tuple[Any, ...], list[ExampleError]] = {}
     for error in errors:
-        key = (error.text, *error.errors)
-        if key not in seen:
-            seen.add(key)
-            yield error
+        found.setdefault((error.text, *error.errors), []).append(error)
+    return [replace(first, equal=tuple(each.where for each in others)) for first, *others in found.values()]
 
 
 def class_table(table: Confusion) -> str:

@@ -42,12 +42,14 @@ def lines_of_table(task: Task, path: Path, text: str | None, second: str | None)
         needed = " and ".join(map(arg, ("text", "second")[: task.texts_per_line]))
         raise UsageError(f"{path} is {kind}, and no column is evidently the text: give {needed}{_columns(path)}")
     if not is_named:
-        columns = layout.options()
-        used = ", ".join(f"{role}: {columns[role]!r}" for role in ("text", "second") if role in columns)
+        chosen = layout.options()
+        used = ", ".join(f"{role}: {chosen[role]!r}" for role in ("text", "second") if role in chosen)
         _log.warning("%s: columns %s; %s names another", path, used, arg("text"))
-    rows = _rows(path, layout)
+    columns: dict[str, Any] = {name: value for name, value in layout.options().items() if name != "label"}
+    columns |= {"labelled": False, "strict": False}
+    rows = _rows(path, columns)
     texts = ["\t".join(_BREAKS.sub(" ", each) for each in (row.first, row.second) if each is not None) for row in rows]
-    return TableLines(texts, str(path), [row.where for row in rows])
+    return TableLines(texts, str(path), [row.where for row in rows], columns)
 
 
 def _named_layout(task: Task, path: Path, text: str | None, second: str | None) -> Layout:
@@ -79,10 +81,8 @@ def _well_known_text(task: Task, path: Path) -> list[dict[str, Any]]:
     return [{"text": found[0]}] if len(found) == 1 else []
 
 
-def _rows(path: Path, layout: Layout) -> list[TableRow]:
-    columns = layout.options()
-    columns.pop("label", None)
-    table = read_table(path, **columns, labelled=False, strict=False)  # type: ignore[arg-type]
+def _rows(path: Path, columns: dict[str, Any]) -> list[TableRow]:
+    table = read_table(path, **columns)
     rows = sorted([*table.rows, *table.skipped], key=lambda row: row.where)
     read = {row.where for row in rows}
     assert table.bad is not None

@@ -7,7 +7,7 @@ and `_repr_html_`. All text in HTML is escaped by `polyseme.base.display`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -51,6 +51,15 @@ class Predictions(list[P]):
 
     def _repr_html_(self) -> str:
         return "".join(each._repr_html_() for each in self)
+
+
+def main_value(values: Mapping[str, Any]) -> str | None:
+    """Return which of the JSON values of a prediction is the prediction itself; None: there are several, as for roles.
+
+    >>> main_value({"text": "a cat", "label": "cats", "probability": 0.9}), main_value({"answer": "Ann", "score": 0.5})
+    ('label', 'answer')
+    """
+    return next((name for name in ("label", "tags", "answer", "score") if name in values), None)
 
 
 def with_lines(outputs: Sequence[Any], lines: Sequence[str]) -> Predictions[Any]:

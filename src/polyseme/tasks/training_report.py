@@ -118,7 +118,11 @@ class TrainingReport:
         parts = [html_table(header, rows, caption=caption)]
         if self.errors is not None and self.errors.confusion is not None:
             parts.append(html_confusion(self.errors.confusion, caption=f"confusion matrix, {self._set} data"))
-        wrong = [(error.where, each.text, each.gold, each.predicted) for error in _worst(self.errors) for each in error.errors]
+        wrong = [
+            (" and ".join(filter(None, (error.where, error.equal_ones))), each.text, each.gold, each.predicted)
+            for error in _worst(self.errors)
+            for each in error.errors
+        ]
         if wrong:
             parts.append(html_table(["where", "text", "gold", "predicted"], wrong, caption=f"worst errors, {self._set} data"))
         if self.layer_weights.weights:
@@ -137,7 +141,7 @@ def confusion_block(errors: ErrorReport, data: str) -> str:
 def worst_block(errors: ErrorReport, data: str) -> str:
     """A few of the worst errors in some data, under a title."""
     worst = _worst(errors)
-    return f"\nworst errors, {data}{errors.of_wrong(len(worst))}\n" + "\n".join(map(str, worst))
+    return f"\nworst errors, {data}{errors.of_wrong(worst)}\n" + "\n".join(map(str, worst))
 
 
 def _worst(errors: ErrorReport | None) -> list[ExampleError]:

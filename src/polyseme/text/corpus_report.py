@@ -68,11 +68,11 @@ class CorpusReport:
         """Whether training can read all of it and learn from it."""
         return self.words > 0 and self.bad_lines == 0
 
-    def problems(self) -> list[str]:
-        """Return what to know before training, as sentences."""
-        return list(self._problems())
+    def problems(self, source: str = "SOURCE") -> list[str]:
+        """Return what to know before training, as sentences; `source`: the text, as it stands in a command."""
+        return list(self._problems(source))
 
-    def _problems(self) -> Iterator[str]:
+    def _problems(self, source: str) -> Iterator[str]:
         if self.bad_lines:
             yield self._bad()
         if not self.words:
@@ -85,8 +85,8 @@ class CorpusReport:
         if 20 * self.duplicate_lines > self.lines:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
-            dedupe = "polyseme corpus dedupe"
-            advice = f"Remove them: {dedupe} --threshold 1 does so (a line is a document); {dedupe} drops near-duplicates too."
+            dedupe = f"`polyseme corpus dedupe {source} --out deduplicated --threshold 1` does so (a line is a document)"
+            advice = f"Remove them: {dedupe}; without --threshold 1 it drops near-duplicates too."
             yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. {advice}"
         if self.unicode_variants:
             start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")

@@ -39,3 +39,4 @@ def test_a_table_is_read_as_plain_text_with_a_note(
     (tmp_path / name).write_text("text,label\ngood,pos\n")
     assert list(lines_of(None, tmp_path / name)) == ["text,label", "good,pos"]
     assert (f"{name} is read as plain text, one text per line, with its header and all its columns" in caplog.text) == warned
+    assert (f"{name} --field COLUMN --pooling mean --out FOLDER` reads a column" in caplog.text) == warned

@@ -150,7 +150,8 @@ def test_no_header(read, caplog, tmp_path):
     text = "".join(f"{label}\t{text}\n" for text, label in ROWS)
     assert read(text, "a.tsv") == ROWS
     assert (
-        "no header; columns by their content: text: '1', label: '0' (if that is wrong, give text, label, header)" in caplog.text
+        "no header; columns by their content: text: '1', label: '0' (if that is wrong, give text, label, header=True)"
+        in caplog.text
     )
     assert guessed_columns(tmp_path / "a.tsv", strict=False) == {"text": "1", "label": "0", "header": False}
     assert guessed_columns(tmp_path / "a.tsv", strict=False, text=1, label=0) == {}

@@ -312,6 +312,11 @@ def test_columns_in_doubt(write):
         read_table(write("a b\tx\nc\ty\n"))
     with pytest.raises(UsageError, match="text=0 label=1, for pairs text=0 second=1 label=2"):
         read_table(write("a b\tc\tx\nc\td\ty\n"))
+    told = "the text or the label: give text and label, by name or number from 0; its first row: 'a b', 'x'$"
+    with pytest.raises(UsageError, match=told):
+        read_table(write("a b\tx\nc\ty\n"), pairs=False)
+    with pytest.raises(UsageError, match="give text and second and label, by name or number"):
+        read_table(write("a b\tc\tx\nc\td\ty\n"), pairs=True)
     with pytest.raises(UsageError, match="several columns 'a'"):
         read_table(write("a\ta\tlabel\nb\tc\td\n"), text="a")
 

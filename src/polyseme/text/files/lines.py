@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import logging
 import re
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
@@ -108,7 +109,8 @@ def file_lines(path: str | Path, *, warn_tables: bool = True) -> Lines:
             raise FormatError(path, "is a folder; expected a file with one text on each line, or a table")
         path.open("rb").close()
     if warn_tables and (table := TABLE_NAMES.search(path.name)) and table[1].lower() != "tsv":
-        advice = "give a file of the texts alone (`embed --out FOLDER --field COLUMN` reads a column)"
+        column = f"polyseme embed --input {shlex.quote(str(path))} --field COLUMN --pooling mean --out FOLDER"
+        advice = f"give a file of the texts alone (`{column}` reads a column and gives a vector for each text)"
         _log.warning("%s; %s", read_as_text(path), advice)
     return FileLines(path)
 
@@ -131,10 +133,10 @@ class TextLines:
 class TableLines(TextLines):
     """The texts of a table, one line for each row."""
 
-    def __init__(self, texts: Sequence[str], name: str, numbers: Sequence[int]) -> None:
+    def __init__(self, texts: Sequence[str], name: str, numbers: Sequence[int], columns: Mapping[str, Any]) -> None:
         super().__init__(texts)
-        self.name, self.numbers = name, numbers
-        """`numbers`: the line of the file on which each row begins, (rows,)."""
+        self.name, self.numbers, self.columns = name, numbers, columns
+        """`numbers`: the line of the file on which each row begins, (rows,); `columns`: the options by which it was read."""
 
 
 class FileLines:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,8 +17,19 @@ from polyseme.base.errors import FormatError
 
 _log = logging.getLogger(__name__)
 _LINES_SHOWN = 3
+_told: ContextVar[set[str] | None] = ContextVar("told", default=None)
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+@contextmanager
+def each_file_told_once() -> Iterator[None]:
+    """Inside, what is skipped in a file is reported once, however often it is read."""
+    before = _told.set(set())
+    try:
+        yield
+    finally:
+        _told.reset(before)
 
 
 class BadRows:
@@ -82,7 +95,11 @@ class BadRows:
         skipped = len(self) if skipped is None else skipped
         total = f"{skipped:,} of {kept + skipped:,} {self.unit}s"
         first = f"; the first {self.errors[0][1]}" if "that cannot be read" in self.kinds else ""
-        _log.warning("%s: skipped %s: %s%s", self.path, total, self._summary(), first)
+        message, told = f"{self.path}: skipped {total}: {self._summary()}{first}", _told.get()
+        if told is None or message not in told:
+            _log.warning("%s", message)
+        if told is not None:
+            told.add(message)
 
     def refuse(self) -> None:
         """Raise an error for all bad rows if `strict`."""

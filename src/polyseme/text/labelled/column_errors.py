@@ -42,10 +42,12 @@ def unknown_columns(
     *,
     header: bool,
     label: str | None = None,
+    pairs: bool | None = None,
 ) -> str:
     """Return an error: which columns are not known, and how to name them.
 
-    `candidates`: columns that may be the label; `label`: the one that is recognised.
+    `candidates`: columns that may be the label; `label`: the one that is recognised; `pairs`: whether the task reads two texts,
+    if a task reads the file.
     """
     if header:
         small = {cell.strip().lower() for cell in cells}
@@ -59,11 +61,16 @@ def unknown_columns(
         others = [cell for cell in cells if cell != label]
         known = "" if label is None else f" (the label is read from {label!r})"
         return f"{path} has {problem}{known}; give {role} with one of: {listed(others)}"
+    quotes = f"; for quoted cells add {arg('format', 'csv')}" if any(map(QUOTED.fullmatch, cells)) else ""
+    if pairs is not None:
+        roles = [each for role in missing for each in (("text", "second") if pairs and role == "text" else (role,))]
+        what = f"no column is evidently the {' or the '.join(missing)}: give {' and '.join(map(arg, roles))}"
+        row = ", ".join(repr(cell[:20]) for cell in cells[:NAMES_SHOWN]) + (", ..." if len(cells) > NAMES_SHOWN else "")
+        return f"{path}:{line}: {what}, by name or number from 0; its first row: {row}{quotes}"
     row = listed(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
         columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
-    quotes = f"; for quoted cells add {arg('format', 'csv')}" if any(map(QUOTED.fullmatch, cells)) else ""
     return (
         f"{path}:{line}: is not a known header ({row}); give columns by number, or by name if it is a header: {columns}{quotes}"
     )

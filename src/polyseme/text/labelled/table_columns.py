@@ -113,7 +113,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
             known = found.values() if "text" in asked.given else ()
             raise UsageError(no_label(path, cells, known, content, header=header))
         known_label = names[found["label"]] if "label" in found and "label" not in asked.given else None
-        raise UsageError(unknown_columns(path, line, cells, missing, candidates, header=header, label=known_label))
+        problem = unknown_columns(path, line, cells, missing, candidates, header=header, label=known_label, pairs=asked.pairs)
+        raise UsageError(problem)
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
@@ -175,8 +176,8 @@ def report_columns(path: str | Path, layout: Layout) -> None:
         begin = "" if layout.has_keys else "the first row names the columns; " if layout.header else "no header; "
         kind = "keys" if layout.has_keys else "columns"
         how = f"{kind} by their content:" if all_guessed else kind
-        settings = ("text", "label") if layout.has_keys else ("text", "label", "header")
-        advice = f"if that is wrong, give {', '.join(map(arg, settings))}"
+        settings = [arg("text"), arg("label"), *([] if layout.has_keys else [arg("header", not layout.header)])]
+        advice = f"if that is wrong, give {', '.join(settings)}"
         warn_once(f"{path}: {begin}{how} {shown} ({'; '.join(filter(None, (unused, advice)))})")
     elif unused:
         warn_once(f"{path}: columns {shown} ({unused})")

@@ -81,6 +81,17 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeTable:
+    """All columns of a file."""
+
+    names: list[str]
+    rows: dict[int, list[object]]
+    """The cells of each row, by its first line: as many as there are names."""
+    separator: str
+    """What separates the cells in CSV; for other formats a comma."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableHead:
     """The first rows of a file."""
 
@@ -135,6 +146,29 @@ def read_table(
     if not rows and not len(bad):
         raise FormatError(path, "has a header and no rows; expected a text on each line")
     return table
+
+
+def read_whole_table(path: str | Path, **columns: Any) -> WholeTable:
+    """Read all cells of a file with options of `read_table`; columns without a header have their numbers as names.
+
+    >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.csv"); _ = file.write_text("id;text\\n7;a cat\\n8\\n")
+    >>> read_whole_table(file, text="text", labelled=False, strict=False)
+    WholeTable(names=['id', 'text'], rows={2: ['7', 'a cat'], 3: ['8', '']}, separator=';')
+    """
+    bad = BadRows(path, strict=False)
+    format, separator, records, layout = _opened(path, None, Request(**columns), bad)
+    if format == "jsonl":
+        objects = dict(_objects(bad, _lines(path, bad)))
+        names = list(dict.fromkeys(chain.from_iterable(objects.values())))  # a key may begin late
+        return WholeTable(names, {line: [row.get(name) for name in names] for line, row in objects.items()}, ",")
+    rows = {line: list(cells) for line, cells in records}
+    for cells in rows.values():
+        while len(cells) > len(layout.names) and not plain(cells[-1]).strip():
+            cells.pop()
+    width = max(map(len, rows.values()), default=0)
+    names = [*layout.names, *map(str, range(len(layout.names), width))]
+    rows = {line: [*cells, *[""] * (len(names) - len(cells))] for line, cells in rows.items()}
+    return WholeTable(names, rows, separator if format == "csv" else ",")
 
 
 def read_usable_rows(path: str | Path, **columns: Any) -> list[TableRow]:
