@@ -248,7 +248,7 @@ def _is_conllu(lines: Iterable[str]) -> bool:
         row = line.split("\t")
         if len(row) == len(NAMES) and _NUMBER.fullmatch(row[0]):
             return True
-        if line.strip(" \t") and not line.startswith("#"):
+        if line.strip() and not line.startswith("#"):
             return False
     return False
 
@@ -267,7 +267,7 @@ def _number(path: str | Path, option: str, column: int | str, names: Sequence[st
 
 def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
     for number, line in lines:
-        if not line.strip(" \t"):
+        if not line.strip():
             yield number, []
             continue
         if line.startswith("#"):
