@@ -12,6 +12,7 @@ import pytest
 from benchmarks.dedupe import write_documents
 from polyseme.api.corpora import dedupe_corpus, filter_corpus
 from polyseme.base.errors import InterruptedRun, PolysemeError
+from polyseme.text.files.sources import Source
 from polyseme.text.filtering.language import language_of
 from polyseme.text.filtering.minhash import plain_words, signature, similarity
 from tests.scale.contents import contents
@@ -75,6 +76,19 @@ def test_ctrl_c_while_the_input_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InterruptedRun, match="run the same command to resume"):
         dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_the_output_is_a_source(tmp_path: Path, name: str) -> None:
+    texts = ["one two three four", "five six seven eight", "one two three four"]
+    rows = [json.dumps({"text": text}) if name == "a.jsonl" else text for text in texts]
+    (tmp_path / name).write_text("\n".join(rows), encoding="utf-8")
+    dedupe_corpus([str(tmp_path / name)], out=tmp_path / "out", workers=0)
+    for source in (tmp_path / "out", f"{tmp_path}/out/*"):
+        chunks = list(Source(source).chunks())
+        assert [line for chunk in chunks for line in chunk.text.splitlines()] == texts[:2]
+    again = dedupe_corpus([str(tmp_path / "out")], out=tmp_path / "again", workers=0)
+    assert again.documents == again.kept == 2
 
 
 def test_blank_lines_stay(tmp_path: Path) -> None:
