@@ -45,6 +45,20 @@ def test_commas_in_texts_without_quotes(read, caplog):
     text = "text,label\nfine,pos\nbad,neg\nso, so,neg\none, two, three,pos\nnot, known,other\n"
     assert read(text) == [("fine", "pos"), ("bad", "neg"), ("so, so", "neg"), ("one, two, three", "pos")]
     assert "1 with more columns than 2 (line 6)" in caplog.text
+    joined = "table.csv: joined the text of 2 rows (lines 4, 5), which has ',' without quotes"
+    assert sum("joined" in message for message in caplog.messages) == 1
+    assert caplog.messages[0].endswith(joined)
+
+
+def test_labels_of_the_training_data_are_known(read, caplog):
+    text = "id,text,label,n\n1,fine,pos,1\n2,so, so,neg,1\n3,not, so,other,2\n"
+    assert read(text) == [("fine", "pos")]
+    caplog.clear()
+    assert read(text, known=["pos", "neg"]) == [("fine", "pos"), ("so, so", "neg")]
+    assert [message.partition("csv: ")[2] for message in caplog.messages if "columns text" not in message] == [
+        "joined the text of 1 row (line 3), which has ',' without quotes",
+        "skipped 1 of 3 rows: 1 with more columns than 4 (line 4)",
+    ]
 
 
 @pytest.mark.parametrize(("head", "sign"), [("", ";"), ("", "|"), ("sep=~\n", "~")])
