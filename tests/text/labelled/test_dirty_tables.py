@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from csv import DictWriter
 
 import pytest
@@ -48,6 +49,24 @@ def test_commas_in_texts_without_quotes(read, caplog):
     joined = "table.csv: joined the text of 2 rows (lines 4, 5), which has ',' without quotes"
     assert sum("joined" in message for message in caplog.messages) == 1
     assert caplog.messages[0].endswith(joined)
+
+
+def test_full_width_separators_are_named(read, caplog):
+    text = "text,label,n\n不错，便宜,pos,1\n好，pos，2\n差，neg\n"
+    advice = r"its commas may be full-width (，): replace those between columns by ,"
+    assert read(text) == [("不错，便宜", "pos")]
+    assert caplog.messages[-1].endswith(
+        "skipped 2 of 3 rows: 1 with full-width separators, and fewer columns than 3 (line 3), "
+        "1 with fewer columns than 3 (line 4)"
+    )
+    with pytest.raises(FormatError, match=rf"csv:3: has 1 column and line 1 has 3: {re.escape(advice)} \(and 1 more bad row"):
+        read(text, strict=True)
+    with pytest.raises(FormatError, match=rf"csv:1: has one column, '用户评价，评价类型'; .*; {re.escape(advice)}$"):
+        read("用户评价，评价类型\n不错，好评\n")
+    with pytest.raises(FormatError, match=r"are for `predict`; its semicolons may be full-width \(；\)"):
+        read("用户评价；评价类型\n不错；好评\n")
+    with pytest.raises(FormatError, match=r"are for `predict`$"):
+        read("文本\n不错\n")
 
 
 def test_labels_of_the_training_data_are_known(read, caplog):

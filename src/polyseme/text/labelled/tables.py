@@ -17,6 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
@@ -28,6 +29,7 @@ from polyseme.text.labelled.csv_rows import (
     csv_rows,
     declared_separator,
     declares_separator,
+    full_width_advice,
     has_csv_header,
     may_be_csv,
 )
@@ -188,7 +190,8 @@ def _opened(
     if asked.labelled and len(cells) < 2 and format in ("tsv", "csv"):
         what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
         others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, bars, or what a line sep=~ declares"
-        raise FormatError(f"{path}:{line}", f"{what}, {others}; texts without labels are for `predict`")
+        advice = ["texts without labels are for `predict`", full_width_advice(cells[0], 1)]
+        raise FormatError(f"{path}:{line}", "; ".join(filter(None, (f"{what}, {others}", *advice))))
     layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
     return format, separator, chain(head[int(layout.header) :], records), layout
 
@@ -365,7 +368,10 @@ class _Rows:
                 if _fits(plain(joined[layout.label]), labels):
                     self.bad.joined.setdefault(self.separator, []).append(number)
                     return self._row(number, joined)
-        problem = f"has {len(cells)} columns and line {layout.begin} has {self.width}"
+        problem = f"has {count(len(cells), 'column')} and line {layout.begin} has {self.width}"
+        if wide := full_width_advice("".join(map(plain, cells)), -more, self.separator):
+            self.bad.add(number, f"with full-width separators, and fewer columns than {self.width}", f"{problem}: {wide}")
+            return None
         problem += ": a tab, comma, semicolon, bar or quote may be wrong"
         advice = [f"or leave out {arg('strict')} to skip it"] if self.bad.strict else []
         if any(plain(cell).startswith('"') for cell in cells):
