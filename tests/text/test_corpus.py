@@ -170,6 +170,7 @@ def test_report(tmp_path: Path) -> None:
     assert problems[0].startswith("1 line is bad") and problems[1].startswith("2 files have no text")
     assert problems[2].startswith(f"{len(words)} words are few")
     assert problems[3].startswith("2 lines (20 %) repeat an earlier one")
+    assert "(a line is a document, and case and punctuation do not count)" in problems[3]
     assert problems[4].startswith("3 words are longer than 48 bytes, and models crop them: xxxxxxxxxxxxxxxxxxxx…, Ä")
 
 

@@ -61,7 +61,8 @@ CleanedOut = Annotated[
 Threshold = Annotated[
     float,
     Setting(
-        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words.",
+        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words, "
+        "without case and punctuation.",
         above=0,
         max=1,
     ),

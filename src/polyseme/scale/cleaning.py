@@ -78,7 +78,8 @@ class CleanedCorpus:
         if near <= equal or near < _MUCH * self.documents:
             return ""
         what = f"{count(near, 'document')} only resemble an earlier one"
-        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops those alone that have the same words"
+        same = "those alone that have the same words, without case and punctuation"
+        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops {same}"
 
     def _repr_html_(self) -> str:
         return html_table(["reason", "dropped"], [*self.reasons.items(), ("kept", self.kept)])

@@ -86,7 +86,8 @@ class CorpusReport:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
             dedupe = "polyseme corpus dedupe"
-            advice = f"Remove them: {dedupe} --threshold 1 does so (a line is a document); {dedupe} drops near-duplicates too."
+            how = "a line is a document, and case and punctuation do not count"
+            advice = f"Remove them: {dedupe} --threshold 1 does so ({how}); {dedupe} drops near-duplicates too."
             yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. {advice}"
         if self.unicode_variants:
             start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")
