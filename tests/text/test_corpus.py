@@ -174,6 +174,17 @@ def test_report(tmp_path: Path) -> None:
     assert problems[4].startswith("3 words are longer than 48 bytes, and models crop them: xxxxxxxxxxxxxxxxxxxx…, Ä")
 
 
+def test_lines_in_traditional_characters_are_counted(tmp_path: Path) -> None:
+    lines = ["台湾的夜市非常热闹，许多人喜欢小吃。"] * 3 + ["臺灣的夜市非常熱鬧，許多人喜歡小吃。"]
+    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    report = Corpus(tmp_path / "a.txt", splitter="characters", workers=0).check()
+    assert report.traditional_lines == 1
+    assert any(each.startswith("1 line has traditional characters (25 %), others have") for each in report.problems())
+    (tmp_path / "a.txt").write_text(lines[3], encoding="utf-8")
+    report = Corpus(tmp_path / "a.txt", splitter="characters", workers=0).check()
+    assert report.traditional_lines == 1 and not any("traditional" in each for each in report.problems())
+
+
 def test_many_bad_lines_are_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\n" + 19 * "Привет всем\n".encode("cp1251"))
