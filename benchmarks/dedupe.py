@@ -72,7 +72,8 @@ def measure(count: int, work: Path) -> dict[str, Any]:
     planted = write_documents(path, count)
     call = [sys.executable, "-m", "benchmarks.dedupe", "--run", str(path), str(out)]
     peak = int(subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()[-1])
-    dropped = {json.loads(line)["line"] for report in out.glob("_dropped-*.jsonl") for line in report.read_text().splitlines()}
+    reports = (report.read_text() for report in out.glob("_dropped-*.jsonl"))
+    dropped = {json.loads(line)["line"] - 1 for report in reports for line in report.splitlines()}
     pairs = {frozenset((copy, original)): share for copy, (original, share) in planted.items()}
     found = {pair: bool(pair & dropped) for pair in pairs}
     recall = {

@@ -230,6 +230,12 @@ def test_a_column_of_a_table(run, runs, tmp_path):
     assert result.err == f"polyseme: {table}: columns text: 'text'; --text names another\n"
     table.write_text("text,label\ngood film,pos\nbad,film,neg\n")
     assert "a.csv:3: has 3 columns and line 1 has 2" in run(*call).err
+    table.write_text("label,text\npos,good film\nneg，bad film\n", encoding="utf-8")
+    message = one_sentence(run(*call, "--text", "text"))
+    assert "a.csv:3: has 1 column and line 1 has 2: its commas may be full-width (，): replace those between" in message
+    assert message.endswith("each row gets a prediction, so nothing was predicted\n")
+    table.write_text("body，mood\ngood film，pos\n", encoding="utf-8")
+    assert "its first row: 'body，mood'; its commas may be full-width (，)" in one_sentence(run(*call), 2)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,26 @@ def test_traditional_characters_and_english_are_named_to_the_chinese_model(tmp_p
     assert "traditional characters" in caplog.text
 
 
+def test_lines_in_traditional_characters_are_counted(tmp_path, caplog):
+    """The sample at the beginning of the text shows none of them."""
+    traditional, simplified = "臺灣的夜市非常熱鬧，許多人喜歡小吃。", "台湾的夜市非常热闹，许多人喜欢小吃。"
+    path = tmp_path / "a.txt"
+    said = "3 lines have traditional characters, of 143, and no word that zh knows has them: convert them to simplified"
+    for ask in (lambda: list(embed(input=[str(path)], layers="top")), lambda: embed(input=[str(path)], out=tmp_path / "v.npz")):
+        path.write_text("\n".join([simplified] * 140 + [traditional] * 3), encoding="utf-8")
+        caplog.clear()
+        ask()
+        assert [message for message in caplog.messages if said in message] and caplog.text.count("traditional") == 1
+        path.write_text("\n".join([simplified] * 150 + [traditional] * 3), encoding="utf-8")
+        caplog.clear()
+        (tmp_path / "v.npz").unlink(missing_ok=True)
+        ask()
+        assert "traditional" not in caplog.text
+    caplog.clear()
+    assert len(list(encode([*[simplified] * 140, *[traditional] * 3]))) == 143
+    assert caplog.text.count(said) == 1
+
+
 def test_an_old_model_that_splits_at_spaces_is_told_of_chinese(chinese, tmp_path, caplog):
     old = write_bilm(tmp_path / "old")
     (tmp_path / "split.txt").write_text(SPLIT)

@@ -5,6 +5,7 @@ import json
 import shutil
 import tarfile
 import zipfile
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -17,7 +18,7 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.formats import bilm
 from polyseme.formats.load import load
 from tests.formats.compare import bilm_oracle, same_log_probs, same_vectors
-from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5
+from tests.oracle.make import VOCABULARY, write_allennlp_archive, write_bilm, write_hdf5, write_manylangs
 
 
 def test_names_do_not_matter(tmp_path):
@@ -42,6 +43,33 @@ def test_a_weights_file_itself(tmp_path):
     with pytest.raises(FormatError, match=r"has no options, .*lstm \(found: lonely.hdf5\): give it with options"):
         load(apart)
     assert load(apart, options=folder / "options.json").layers == 3
+
+
+def zipped(folder, name: str):
+    path = folder.parent / name
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"model/{file.name}")
+    return path
+
+
+def test_info_names_the_format_of_an_archive(tmp_path):
+    many = write_manylangs(tmp_path / "many", word_dim=6, char_dim=5)
+    folder = write_bilm(tmp_path / "bilm")
+    polyseme.load(folder).save_pretrained(tmp_path / "ours")
+    packed = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=True)
+    shutil.unpack_archive(packed, tmp_path / "unpacked")
+    for model, expected in (
+        (many, "ELMoForManyLangs"),
+        (zipped(many, "179.zip"), "ELMoForManyLangs"),
+        (packed, "AllenNLP"),
+        (tmp_path / "unpacked" / "weights.th", "AllenNLP"),
+        (zipped(folder, "bilm.zip"), "bilm-tf (HDF5)"),
+        (folder / "weights.hdf5", "bilm-tf (HDF5)"),
+        (zipped(tmp_path / "ours", "ours.zip"), "polyseme"),
+        (Path(__file__).parent / "tf_checkpoint", "bilm-tf (TensorFlow checkpoint)"),
+    ):
+        assert polyseme.info(model).facts["format"] == expected
 
 
 def test_given_files_go_before_those_found(tmp_path):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from polyseme.base.errors import flags_in_messages
 from polyseme.pretraining import repeats
+from polyseme.pretraining.job import split
 from polyseme.pretraining.repeats import repeated_sentences, repeats_message
 from polyseme.text.shards.shards import Shards
 
@@ -34,3 +36,14 @@ def test_no_sentence_is_taken_for_another() -> None:
 def test_few_are_not_reported() -> None:
     assert repeats_message(4, 10) is None and repeats_message(0, 0) is None and repeats_message(19, 1000) is None
     assert "5 of the 100 held-out sentences are in the training text too" in str(repeats_message(5, 100))
+
+
+def test_the_message_says_what_helps() -> None:
+    """Lines are not said to repeat: a sentence may repeat inside lines that differ. What is last in the text is held out."""
+    with flags_in_messages():
+        message = str(repeats_message(5, 100))
+    assert "remove repeated sentences (write one per line" in message and "corpus dedupe --threshold 1" in message
+    assert message.endswith(
+        "or give another text as the last --corpus, and --dev-size, the number of its sentences, to hold it out"
+    )
+    assert split(100, 7, at_most=1000) == (range(93), range(93, 100))

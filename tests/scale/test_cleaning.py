@@ -12,6 +12,7 @@ import pytest
 from benchmarks.dedupe import write_documents
 from polyseme.api.corpora import dedupe_corpus, filter_corpus
 from polyseme.base.errors import InterruptedRun, PolysemeError
+from polyseme.text.files.sources import Source
 from polyseme.text.filtering.language import language_of
 from polyseme.text.filtering.minhash import plain_words, signature, similarity
 from tests.scale.contents import contents
@@ -39,7 +40,7 @@ def test_planted_near_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("benchmarks.dedupe.SOURCE", Path("none"))
     planted = write_documents(tmp_path / "a.txt", 300)
     result = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000)
-    found = {each["line"]: each for each in dropped(tmp_path / "out")}
+    found = {each["line"] - 1: each for each in dropped(tmp_path / "out")}
     pairs = {tuple(sorted((copy, original))): share for copy, (original, share) in planted.items()}
     assert all(later in found for (_, later), share in pairs.items() if share <= 0.1)
     assert set(found) <= {later for _, later in pairs}
@@ -77,6 +78,27 @@ def test_ctrl_c_while_the_input_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_the_output_is_a_source(tmp_path: Path, name: str) -> None:
+    texts = ["one two three four", "five six seven eight", "one two three four"]
+    rows = [json.dumps({"text": text}) if name == "a.jsonl" else text for text in texts]
+    (tmp_path / name).write_text("\n".join(rows), encoding="utf-8")
+    dedupe_corpus([str(tmp_path / name)], out=tmp_path / "out", workers=0)
+    for source in (tmp_path / "out", f"{tmp_path}/out/*"):
+        chunks = list(Source(source).chunks())
+        assert [line for chunk in chunks for line in chunk.text.splitlines()] == texts[:2]
+    again = dedupe_corpus([str(tmp_path / "out")], out=tmp_path / "again", workers=0)
+    assert again.documents == again.kept == 2
+
+
+def test_lines_are_counted_from_1(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one two three four\none two three four\n", encoding="utf-8")
+    dedupe_corpus([str(path)], out=tmp_path / "out", workers=0)
+    where = {"file": str(path), "line": 2, "of": f"{path}:1"}
+    assert dropped(tmp_path / "out") == [{**where, "reason": "duplicate", "similarity": 1.0}]
+
+
 def test_blank_lines_stay(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two three four\n\n\none two three four\n\n", encoding="utf-8")
     dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
@@ -98,7 +120,7 @@ def test_filters(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
     result = filter_corpus([str(tmp_path / "a.jsonl")], out=tmp_path / "out", workers=0, field="body", language=("en",))
     assert {each["line"]: each["reason"] for each in dropped(tmp_path / "out")} == {
-        number: reason for number, reason in enumerate(texts.values()) if reason is not None
+        number: reason for number, reason in enumerate(texts.values(), start=1) if reason is not None
     }
     assert json.loads((tmp_path / "out" / "part-000000.jsonl").read_text()) == {"text": next(iter(texts))}
     assert result.kept == 1 and result.documents == len(texts)

@@ -48,6 +48,7 @@ def test_a_bucket(bucket: Any, model: str, tmp_path: Path, caplog: pytest.LogCap
     data = "\n".join(LINES).encode()
     bucket.pipe_file("bucket/texts/a.txt", data)
     bucket.pipe_file("bucket/texts/b.txt.gz", gzip.compress(data))
+    bucket.pipe_file("bucket/texts/_SUCCESS", b"")
     options = {"model": model, "shard_size": 700, "layers": "top"}
     with caplog.at_level(logging.DEBUG, "polyseme"):
         polyseme.embed_dataset("s3://bucket/texts", tmp_path / "here", workers=0, **options)

@@ -55,6 +55,13 @@ def test_tables_by_well_known_names_and_by_number(tmp_path: Path) -> None:
     assert [example.where for example in read(tmp_path, "sentence\tlabel\na\t1\nb\t0\n", "b.tsv")] == [2, 3]
 
 
+def test_scored_files_are_read_with_the_labels_of_the_training_data(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nso, so, neg\nfine,Pos\n", encoding="utf-8")
+    found, merged = Classification.read_scored(tmp_path / "a.csv", small(strict=False), ["neg", "pos"])
+    assert found == [LabelledText("so, so", "neg"), LabelledText("fine", "pos")] and merged == {"Pos": "pos"}
+    assert len(Classification.read(tmp_path / "a.csv", small(strict=False))) == 1
+
+
 def test_rows_set_aside_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         found = read(tmp_path, "text\tlabel\na b\t1\n\t0\nc\t0\n", "a.tsv", strict=False)

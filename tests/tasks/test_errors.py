@@ -27,7 +27,7 @@ SMALL = {"hidden_size": 2, "features": FeaturesConfig(words=TaskWordConfig(dim=2
 def asked(kind, config, examples, answers):
     """A task that has learned these examples, and gives these answers."""
     task = kind.build(config, examples)
-    task.read = lambda path, config: examples
+    task.read_scored = lambda path, config, known: kind.merge_labels(examples, config, known)
     task.predict_data = lambda data: answers
     return task
 
@@ -82,7 +82,7 @@ def test_spans_without_types_and_none_at_all():
     found = asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]).error_report("f")
     assert found.confusion.labels == ("span", "none") and found.confusion.counts.tolist() == [[1, 1], [2, 0]]
     task = asked(Tagging, config, [tagged("B E S")], [["O", "O"]])
-    task.read = lambda path, config: [tagged("O O")]
+    task.read_scored = lambda path, config, known: ([tagged("O O")], {})
     nothing = task.error_report("f")
     assert nothing.confusion is None and nothing.worst == [] and nothing.confused(3) == []
 

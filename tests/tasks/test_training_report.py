@@ -39,7 +39,7 @@ def report(labels: int = 2, **more: object) -> TrainingReport:
         SCORES,
         errors=ErrorReport("f.tsv", SCORES["test"], "accuracy", 9, Confusion(names, counts), errors, [], wrong=9),
         layer_weights=LayerWeights({"input, elmo 1": {"layer 0": 0.25, "layer 1": 0.75}}),
-        examples={"dev": 9, "test": 9},
+        examples={"dev": 25, "test": 25},
         **more,
     )
 
@@ -105,13 +105,15 @@ def test_the_epoch_of_the_best_network():
 
 
 def test_few_examples_call_for_caution():
-    """Half of the 95 % interval of 87.5 % of 9 examples is 1.96 * sqrt(0.875 * 0.125 / 9), 22 points."""
-    told = "only 9 test examples: chance alone moves the score about 22 points up or down"
+    """Half of the 95 % interval of 87.5 % of 25 examples is 1.96 * sqrt(0.875 * 0.125 / 25), 13 points."""
+    told = "only 25 test examples: chance alone moves the score about 13 points up or down"
     assert told in str(report(baseline=BASELINE)).splitlines() and told in report()._repr_html_()
     for examples, main, expected in (
         (100, "accuracy", ""),
-        (9, "macro_f1", "by many points"),
-        (1, "accuracy", "only 1 test example:"),
+        (25, "macro_f1", "by many points"),
+        (10, "accuracy", "only 10 test examples: chance alone"),
+        (9, "accuracy", "only 9 test examples: too few for a score to mean anything"),
+        (1, "macro_f1", "only 1 test example: too few for a score to mean anything"),
     ):
         few = dataclasses.replace(report(), main=main, examples={"test": examples})
         assert expected in few.caution() and bool(few.caution()) == bool(expected)

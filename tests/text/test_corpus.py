@@ -171,7 +171,19 @@ def test_report(tmp_path: Path) -> None:
     assert problems[2].startswith(f"{len(words)} words are few")
     assert problems[3].startswith("2 lines (20 %) repeat an earlier one")
     assert "`polyseme corpus dedupe 'my texts' --out deduplicated --threshold 1`" in report.problems("'my texts'")[3]
+    assert "(a line is a document, and case and punctuation do not count)" in report.problems("'my texts'")[3]
     assert problems[4].startswith("3 words are longer than 48 bytes, and models crop them: xxxxxxxxxxxxxxxxxxxx…, Ä")
+
+
+def test_lines_in_traditional_characters_are_counted(tmp_path: Path) -> None:
+    lines = ["台湾的夜市非常热闹，许多人喜欢小吃。"] * 3 + ["臺灣的夜市非常熱鬧，許多人喜歡小吃。"]
+    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    report = Corpus(tmp_path / "a.txt", splitter="characters", workers=0).check()
+    assert report.traditional_lines == 1
+    assert any(each.startswith("1 line has traditional characters (25 %), others have") for each in report.problems())
+    (tmp_path / "a.txt").write_text(lines[3], encoding="utf-8")
+    report = Corpus(tmp_path / "a.txt", splitter="characters", workers=0).check()
+    assert report.traditional_lines == 1 and not any("traditional" in each for each in report.problems())
 
 
 def test_many_bad_lines_are_another_encoding(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ CleanedOut = Annotated[
 Threshold = Annotated[
     float,
     Setting(
-        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words.",
+        help="Drop documents with at least this Jaccard similarity (of word trigrams) to an earlier document; 1: equal words, "
+        "without case and punctuation.",
         above=0,
         max=1,
     ),
@@ -107,6 +108,8 @@ class CorpusCheck:
     def _rows(self) -> dict[str, Any]:
         values = dataclasses.asdict(self.report)
         rows: dict[str, Any] = {name: value for name, value in values.items() if type(value) is int}
+        if not self.report.traditional_lines:
+            del rows["traditional_lines"]
         about = "" if self.report.exact else "about "
         rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
         rows |= {"empty_files": len(self.report.empty_files), "encoded_bytes": f"about {self.report.encoded_bytes:,}"}

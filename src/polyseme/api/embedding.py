@@ -144,7 +144,7 @@ def embed(
         check_out_file(out)
         writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
     given = lines_of(texts, input[0] if input else None)  # type: ignore[arg-type]
-    encoder, lines = model_for(given, model, split_on_spaces=config.split_on_spaces)
+    encoder, lines = model_for(given, model, split_on_spaces=config.split_on_spaces, to_the_end=True)
     if out is None:
         return (line for some in embed_lines(encoder, lines, config) for line in some)
     return write(lines, out, model=encoder, config=config)
@@ -164,7 +164,7 @@ def encode(
     if out is not None:
         check_suffix(out)
         check_out_file(out)
-    encoder, lines = model_for(texts, model, split_on_spaces=config.split_on_spaces)
+    encoder, lines = model_for(texts, model, split_on_spaces=config.split_on_spaces, to_the_end=True)
     if out is None:
         return encode_lines(encoder, lines, config)
     return encode_file(encoder, lines, out, config)

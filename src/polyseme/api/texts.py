@@ -90,14 +90,16 @@ def model_for(
     *,
     split_on_spaces: bool | None = None,
     looked_up: bool = False,
+    to_the_end: bool = False,
 ) -> tuple[Encoder, Iterable[Any]]:
     """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
 
     English for Chinese is refused. `split_on_spaces`: None where the user cannot choose it. `looked_up`: the texts are single
-    words, which nothing splits.
+    words, which nothing splits. `to_the_end`: lines that the model reads badly are counted as they are read, and reported.
     """
     first, texts = peek(texts)
-    return _model_for("\n".join(first), model, split_on_spaces, looked_up), texts
+    encoder = _model_for("\n".join(first), model, split_on_spaces, looked_up)
+    return encoder, _counted(encoder, "\n".join(first), texts) if to_the_end else texts
 
 
 def model_for_text(text: Source | Iterable[Any], model: AnyModel | ModelRequest | None) -> tuple[Encoder, Any]:
@@ -141,6 +143,42 @@ def _chosen(profile: ScriptProfile, model: AnyModel | ModelRequest | None) -> An
         _log.warning("the text is mostly Chinese (%s), so this uses %s", profile.percent, arg("model", "zh"))
         return ModelRequest("zh", model.options if isinstance(model, ModelRequest) else {})
     return "en" if model is None else model
+
+
+def _counted(encoder: Encoder, sample: str, texts: Iterable[Any]) -> Iterable[Any]:
+    """Texts whose lines in traditional characters are counted, if the model has not read these and the sample tells nothing."""
+    from polyseme.encoders.script_check import traditional
+    from polyseme.text.script import ScriptProfile
+
+    profile = ScriptProfile.of(sample)
+    if not profile.is_chinese or encoder.vocabulary is None or traditional(encoder, profile, sample):
+        return texts
+    return _Counted(encoder, texts)
+
+
+class _Counted:
+    """Texts that warn at their end, once, if several were in traditional characters that a model has not read."""
+
+    def __init__(self, encoder: Encoder, texts: Iterable[Any]) -> None:
+        self._encoder, self._texts, self._told = encoder, texts, False
+
+    def __iter__(self) -> Iterator[Any]:
+        from polyseme.encoders.script_check import traditional_lines
+        from polyseme.text.traditional import is_traditional
+
+        known = self._encoder.vocabulary.characters if self._encoder.vocabulary else frozenset[str]()
+        lines = found = 0
+        for text in self._texts:
+            line = text if isinstance(text, str) else " ".join(text)
+            lines, found = lines + bool(line.strip()), found + is_traditional(line, known)
+            yield text
+        warning = traditional_lines(self._encoder, found, lines)
+        if warning and not self._told:
+            self._told = True
+            _log.warning("%s", warning)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._texts, name)
 
 
 class _Peeked:

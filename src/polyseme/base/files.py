@@ -209,6 +209,15 @@ def unpack_archive(archive: str | Path, folder: str | Path) -> None:
         raise FormatError(archive, f"is a damaged archive ({error})") from error
 
 
+def archive_names(archive: str | Path) -> list[str]:
+    """Return the paths of the entries of a zip or tar file."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as entries:
+            return entries.namelist()
+    with tarfile.open(archive) as entries:
+        return entries.getnames()
+
+
 def _unpack_zip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as entries:
         _check_space(archive, folder, sum(entry.file_size for entry in entries.infolist()))

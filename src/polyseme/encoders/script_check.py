@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyseme.base.errors import arg
 from polyseme.text.script import MOSTLY, SOME, ScriptProfile
-from polyseme.text.traditional import traditional_characters
+from polyseme.text.traditional import MIN_LINES, traditional_characters
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -43,7 +43,7 @@ def warnings(
     `split_on_spaces`: None where the user cannot choose it. `looked_up`: the text is single words, which nothing splits.
     """
     at_spaces = bool(split_on_spaces)
-    about_script = (_about_language(encoder, profile, text), _traditional(encoder, profile, text))
+    about_script = (_about_language(encoder, profile, text), traditional(encoder, profile, text))
     if looked_up:
         return [each for each in about_script if each]
     about_words = _about_words(encoder, profile, at_spaces) or _split_again(encoder, profile, split_on_spaces)
@@ -54,7 +54,7 @@ def task_warnings(encoder: Encoder, profile: ScriptProfile, text: str) -> list[s
     """What the user of a trained task should know, who cannot choose its encoder any more."""
     what = _chinese_for_english(encoder, profile) or other_letters(encoder, profile, text)
     advice = "predictions mean little; train the task on such texts, with an encoder that reads them"
-    return [each for each in (what and f"{what}: {advice}", _traditional(encoder, profile, text)) if each]
+    return [each for each in (what and f"{what}: {advice}", traditional(encoder, profile, text)) if each]
 
 
 def adaptation_warning(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
@@ -171,15 +171,24 @@ def _chinese_for_english(encoder: Encoder, profile: ScriptProfile) -> str | None
     return f"the text is mostly Chinese ({profile.percent}), and {encoder.source} is an English model"
 
 
-def _traditional(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
+def traditional(encoder: Encoder, profile: ScriptProfile, text: str) -> str | None:
     """A model whose vocabulary lacks the traditional characters of a text was trained on simplified ones."""
     if not profile.is_chinese or encoder.vocabulary is None or not traditional_characters(text):
         return None
     found = traditional_characters(text, encoder.vocabulary.characters)
     if not found:
         return None
-    few = "".join(found[:_SHOWN])
-    return (
-        f"the text has traditional characters ({few} ...), and no word that {encoder.source or 'the model'} knows has them: "
-        "convert it to simplified ones first, for example with OpenCC"
-    )
+    return f"the text has traditional characters ({''.join(found[:_SHOWN])} ...), {_not_known(encoder, 'it')}"
+
+
+def traditional_lines(encoder: Encoder, found: int, lines: int) -> str | None:
+    """That some lines of a text are in traditional characters, which the model has not read; None: hardly any."""
+    if not found or found < MIN_LINES * lines:
+        return None
+    many = "1 line has" if found == 1 else f"{found:,} lines have"
+    return f"{many} traditional characters, of {lines:,}, {_not_known(encoder, 'it' if found == 1 else 'them')}"
+
+
+def _not_known(encoder: Encoder, it: str) -> str:
+    what = f"and no word that {encoder.source or 'the model'} knows has them"
+    return f"{what}: convert {it} to simplified ones first, for example with OpenCC"

@@ -8,10 +8,12 @@ from typing import Any
 
 from polyseme.base.card import licence_of
 from polyseme.base.display import html_table, named_values
+from polyseme.base.files import archive_names
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import is_folder
-from polyseme.formats import allennlp, hdf5, manylangs
+from polyseme.formats import allennlp, hdf5, manylangs, tf_checkpoint
 from polyseme.formats.load import as_encoder, model_path
+from polyseme.formats.pickles import is_torch_file
 
 _BY_KIND = {"bert": "transformers", "gpt": "transformers", "flair": "Flair", "ngram": "ARPA"}
 _BY_KIND["word2vec"] = "word vectors (word2vec, GloVe)"
@@ -66,12 +68,19 @@ def _format(path: Path, model: Encoder) -> str:
         return "polyseme"
     if model.kind in _BY_KIND:
         return _BY_KIND[model.kind]
-    if not path.is_dir():
-        return "bilm-tf (HDF5)" if hdf5.is_hdf5(path) else "archive or state dict (AllenNLP, ELMoForManyLangs, bilm-tf)"
-    names = {file.name for file in path.iterdir()}
+    if path.is_file() and is_torch_file(path):
+        return "AllenNLP"
+    if path.is_file() and (hdf5.is_hdf5(path) or tf_checkpoint.is_checkpoint(path)):
+        names = {path.name}
+    else:
+        names = {file.name for file in path.iterdir()} if path.is_dir() else {Path(name).name for name in archive_names(path)}
     if manylangs.ENCODER in names:
         return "ELMoForManyLangs"
-    return "AllenNLP" if names & set(allennlp.WEIGHTS) else "bilm-tf (HDF5)"
+    if names & set(allennlp.WEIGHTS):
+        return "AllenNLP"
+    if "model.safetensors" in names:
+        return "polyseme"
+    return f"bilm-tf ({'TensorFlow checkpoint' if any(name.endswith(tf_checkpoint.INDEX) for name in names) else 'HDF5'})"
 
 
 def _size(path: Path) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.errors import arg
 from polyseme.text.shards.shards import Shards
 
 SHORT = 5
@@ -33,16 +34,18 @@ def repeated_sentences(shards: Shards, train: range, held_out: range) -> int:
 
 
 def repeats_message(repeated: int, held_out: int) -> str | None:
-    """Say that held-out sentences are in the training text; None: too few to matter.
+    """Say that held-out sentences are in the training text, and what helps; None: too few to matter.
 
-    >>> repeats_message(48, 143)
-    '48 of the 143 held-out sentences are in the training text too, so the perplexity is too good: remove repeated lines'
+    >>> repeats_message(48, 143).partition(", so ")[0]
+    '48 of the 143 held-out sentences are in the training text too'
     >>> repeats_message(4, 143)
     """
     if repeated < max(FEWEST, MIN_SHARE * held_out):
         return None
     what = f"{repeated:,} of the {held_out:,} held-out sentences are in the training text too"
-    return f"{what}, so the perplexity is too good: remove repeated lines"
+    remove = "remove repeated sentences (write one per line, then `polyseme corpus dedupe --threshold 1` drops them)"
+    other = f"give another text as the last {arg('corpus')}, and {arg('dev_size')}, the number of its sentences, to hold it out"
+    return f"{what}, so the perplexity is too good: {remove}, or {other}"
 
 
 def _keys(shards: Shards, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from polyseme.base.errors import MissingExtraError, PolysemeError, UsageError
 from polyseme.base.files import is_pipe, wrap_os_errors
-from polyseme.text.files.sources import Source
+from polyseme.text.files.sources import NO_TEXT, Source
 
 _PROTOCOLS = {"s3": "s3", "gs": None, "gcs": None, "hf": None, "https": "https", "http": "https"}
 """Allowed protocols, and the extra with what they need."""
@@ -148,7 +148,7 @@ def _remote(address: str) -> Iterator[InputFile]:
             entries = {path: system.info(path)}
         files = sorted(key for key, entry in entries.items() if entry["type"] == "file" and not _hidden(key, path))
         if not files:
-            raise PolysemeError(f"{name}: no files are there")
+            raise PolysemeError(f"{name}: no files are there; those whose names begin with _ or . are not read")
         for key in files:
             full = system.unstrip_protocol(key)
             yield InputFile(public_name(full), full, entries[key].get("size"))
@@ -156,4 +156,5 @@ def _remote(address: str) -> Iterator[InputFile]:
 
 def _hidden(key: str, root: str) -> bool:
     inner = key[len(root) :] if key.startswith(root) else key
-    return any(part.startswith(".") for part in inner.split("/"))
+    *folders, name = inner.split("/")
+    return any(folder.startswith(".") for folder in folders) or name.startswith(NO_TEXT)

@@ -1,8 +1,9 @@
 """Clean a corpus of any size: drop documents by filters, or those that are nearly equal to an earlier one.
 
 A document is a line of text, or a row of JSON lines, CSV or Parquet. The output folder has one part per shard (lines of text,
-or JSON lines if the input is not plain text), beside each `_dropped-*.jsonl`, which says what was dropped and why, and
-`_manifest.json`. Parts are written whole, the same command resumes, and the same input gives the same bytes, as in datasets.
+or JSON lines if the input is not plain text), beside each `_dropped-*.jsonl`, which says what was dropped and why (lines are
+counted from 1), and `_manifest.json`. Parts are written whole, the same command resumes, and the same input gives the same
+bytes, as in datasets.
 
 Near-duplicates take three passes, each over shards, so that memory does not grow with the text:
 1. *signatures*: MinHash numbers of each document, and the hashes of its bands, sorted, in `_work/`;
@@ -77,7 +78,8 @@ class CleanedCorpus:
         if near <= equal or near < _MUCH * self.documents:
             return ""
         what = f"{count(near, 'document')} only resemble an earlier one"
-        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops those alone that have the same words"
+        same = "those alone that have the same words, without case and punctuation"
+        return f"{what}: if your texts follow a pattern, {arg('threshold')} 1 drops {same}"
 
     def _repr_html_(self) -> str:
         return html_table(["reason", "dropped"], [*self.reasons.items(), ("kept", self.kept)])
@@ -183,7 +185,7 @@ def rewrite(shard: Shard, folder: Path, column: str, reason: Reason) -> dict[str
                 file.write(f"{row.text if plain else json.dumps({'text': row.text}, ensure_ascii=False)}\n")
             else:
                 reasons[why["reason"]] += 1
-                dropped.append(json.dumps({"file": row.file, "line": row.line, **why}, ensure_ascii=False))
+                dropped.append(json.dumps({"file": row.file, "line": row.line + 1, **why}, ensure_ascii=False))
     write_text(report, "".join(f"{line}\n" for line in dropped))
     return dict(reasons)
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.scale.addresses import open_input, remote_errors
 from polyseme.scale.parquet_input import parquet_file
@@ -113,7 +114,7 @@ class PieceReader:
             for row in rows:
                 if row and column >= len(row):
                     where = f"{self.piece.file}:{rows.line_num}"
-                    raise FormatError(where, f"has {len(row)} columns; the text is in column {column + 1}")
+                    raise FormatError(where, f"has {count(len(row), 'column')}; the text is in column {column + 1}")
                 yield row[column] if row else ""
         except csv.Error as error:
             raise FormatError(f"{self.piece.file}:{rows.line_num}", f"is not valid CSV ({error})") from error

@@ -197,7 +197,7 @@ class TaskJob:
         """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""
         task = task_class(self.task)
         known = sorted({label for example in train for label in _labels(example) if label is not None})
-        examples, merged = task.merge_labels(task.read(path, config), config, known)
+        examples, merged = task.read_scored(path, config, known)
         for message in spelling_messages(merged):
             notify(f"{path}: {message}")
         return examples

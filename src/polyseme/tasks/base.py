@@ -105,6 +105,11 @@ class Task(Learner):
         """
 
     @classmethod
+    def read_scored(cls, path: str | Path, config: TaskConfig, known: Sequence[str]) -> tuple[list[Any], dict[str, str]]:
+        """Read the examples of a file that is scored, and match their labels with those of the training data (`known`)."""
+        return cls.merge_labels(cls.read(path, config), config, known)
+
+    @classmethod
     def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
         """Return how the training file is laid out, as settings, where that is a guess; other files are read alike.
 
@@ -371,7 +376,7 @@ class Task(Learner):
 
         `known`: the texts of the training data, to count examples that have them.
         """
-        examples, _ = self.merge_labels(self.read(path, self.config), self.config, self.labels)
+        examples, _ = self.read_scored(path, self.config, self.labels)
         report = self.analyse_errors(examples, self.predict_data(self.data(examples)), path, errors=errors)
         return report if known is None else dataclasses.replace(report, leaked=leaked_examples(type(self), known, examples))
 

@@ -125,16 +125,24 @@ class Classification(WideTask):
     # ---- data
 
     @classmethod
-    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledText]:
+    def read(
+        cls, path: str | Path, config: TaskConfig, *, training: bool = False, known: Collection[str] = ()
+    ) -> list[LabelledText]:
         assert isinstance(config, ClassificationConfig)
         if _reads_trees(path, config):
             return _read_phrases(path, config, training=training)
-        rows = read_labelled_rows(path, config)
+        rows = read_labelled_rows(path, config, known)
         if rows[0].second is not None:
             raise _holds_pairs(path)
         if training:
             refuse_own_labels(path, config, [row.label for row in rows])
         return [LabelledText(row.first, row.label, row.where) for row in rows]
+
+    @classmethod
+    def read_scored(
+        cls, path: str | Path, config: TaskConfig, known: Sequence[str]
+    ) -> tuple[list[LabelledText], dict[str, str]]:
+        return cls.merge_labels(cls.read(path, config, known=known), config, known)
 
     @classmethod
     def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:

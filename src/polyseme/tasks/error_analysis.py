@@ -23,6 +23,7 @@ from polyseme.tasks.predictions import LayerWeights
 
 NONE = "none"
 MIN_SCORED_EXAMPLES = 100  # examples, below which a score is no more than a hint
+_MEANINGLESS = 10  # examples, below which it is not even that
 WIDTH = 80  # terminal columns of a report
 PAIRS = 20  # confused labels that are shown where not all classes fit
 _CLASSES = 16  # of a matrix, at most
@@ -220,12 +221,19 @@ class ErrorReport:
 def few_examples(main: str, score: float, examples: int, what: str = "example") -> str:
     """Return a sentence that says how much chance moves a score, where few examples were scored; else nothing.
 
-    >>> few_examples("accuracy", 0.8, 25), few_examples("f1", 0.8, 1, "dev example"), few_examples("f1", 0.8, 100)
-    ('only 25 examples: chance alone moves the score about 16 points up or down', 'only 1 dev example: chance alone moves the \
-score by many points', '')
+    Of fewer than 10, no score means anything.
+
+    >>> few_examples("accuracy", 0.5, 2)
+    'only 2 examples: too few for a score to mean anything'
+    >>> few_examples("accuracy", 0.8, 25), few_examples("f1", 0.8, 100)
+    ('only 25 examples: chance alone moves the score about 16 points up or down', '')
+    >>> few_examples("f1", 0.8, 12, "dev example")
+    'only 12 dev examples: chance alone moves the score by many points'
     """
     if not 0 < examples < MIN_SCORED_EXAMPLES or math.isnan(score):
         return ""
+    if examples < _MEANINGLESS:
+        return f"only {count(examples, what)}: too few for a score to mean anything"
     share = min(max(score, 0.1), 0.9)  # no score is certain
     points = f"{196 * math.sqrt(share * (1 - share) / examples):.0f} points"
     size = f"about {points} up or down" if main == "accuracy" else "by many points"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,12 @@ from polyseme.text.labelled.tables import TableRow, first_labels, guessed_column
 from polyseme.text.labelled.trained_columns import columns_of_file
 
 
-def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
-    """Read the rows of a table as the config says; columns that were guessed in training may have other names here."""
-    return read_usable_rows(path, **columns_of_file(path, _columns(config), config.guessed))
+def read_labelled_rows(path: str | Path, config: TableTaskConfig, known: Collection[str] = ()) -> list[TableRow]:
+    """Read the rows of a table as the config says; columns that were guessed in training may have other names here.
+
+    `known`: the labels of the training data.
+    """
+    return read_usable_rows(path, **columns_of_file(path, _columns(config), config.guessed), known=known)
 
 
 def refuse_own_labels(path: str | Path, config: TableTaskConfig, labels: Sequence[str | None]) -> None:

@@ -16,6 +16,7 @@ from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.tasks.base import Task
 from polyseme.text.files.lines import TABLE_NAMES, TableLines
 from polyseme.text.labelled.column_names import TEXTS
+from polyseme.text.labelled.csv_rows import full_width_advice
 from polyseme.text.labelled.table_columns import Layout
 from polyseme.text.labelled.tables import TableRow, file_layout, read_table
 
@@ -88,7 +89,7 @@ def _rows(path: Path, columns: dict[str, Any]) -> list[TableRow]:
     assert table.bad is not None
     lost = [(line, what) for line, what in table.bad.errors if line not in read]
     if lost:
-        raise FormatError(f"{path}:{lost[0][0]}", f"{lost[0][1]}; each row gets a prediction, so none is skipped")
+        raise FormatError(f"{path}:{lost[0][0]}", f"{lost[0][1]}; each row gets a prediction, so nothing was predicted")
     return rows
 
 
@@ -98,4 +99,6 @@ def _columns(path: Path) -> str:
         cells = file_layout(path, text="0", labelled=False, strict=False).cells
     except UsageError:
         return ""
-    return f"; its first row: {', '.join(repr(short(cell, 20)) for cell in cells)}"
+    advice = full_width_advice(cells[0], 1) if len(cells) == 1 else ""
+    first = f"; its first row: {', '.join(repr(short(cell, 20)) for cell in cells)}"
+    return f"{first}; {advice}" if advice else first

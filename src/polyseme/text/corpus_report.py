@@ -20,6 +20,7 @@ from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.files.reader import ChunkMap
 from polyseme.text.files.sources import Source
 from polyseme.text.shards.blocks import TextSplitter
+from polyseme.text.traditional import MIN_LINES, is_traditional
 
 MODEL_BYTES = 48
 """Bytes of a word that a character model sees: rows of 50 with two special characters."""
@@ -62,6 +63,8 @@ class CorpusReport:
     """Whether duplicates and distinct words are counted and not estimated."""
     encoded_bytes: int
     """Estimated size of the encoded corpus on disk."""
+    traditional_lines: int = 0
+    """Lines of Chinese in traditional characters."""
 
     @property
     def usable(self) -> bool:
@@ -85,9 +88,15 @@ class CorpusReport:
         if 20 * self.duplicate_lines > self.lines:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
-            dedupe = f"`polyseme corpus dedupe {source} --out deduplicated --threshold 1` does so (a line is a document)"
-            advice = f"Remove them: {dedupe}; without --threshold 1 it drops near-duplicates too."
+            dedupe = f"`polyseme corpus dedupe {source} --out deduplicated --threshold 1` does so"
+            how = "a line is a document, and case and punctuation do not count"
+            advice = f"Remove them: {dedupe} ({how}); without --threshold 1 it drops near-duplicates too."
             yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those. {advice}"
+        share = self.traditional_lines / max(self.lines, 1)
+        if MIN_LINES <= share <= 1 - MIN_LINES:
+            start = f"{_count(self.traditional_lines, 'line has', 'lines have')} traditional characters ({100 * share:.0f} %)"
+            what = "others have simplified ones: a model learns different words"
+            yield f"{start}, {what}. Convert the text to one kind first, for example with OpenCC."
         if self.unicode_variants:
             start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")
             what = "another form in other code points (composed and decomposed accents), which counts as a different word"
@@ -138,6 +147,7 @@ class _CountChunk:
             "long_words": int(block.counts()[long].sum()),
             "types": len(sizes),
             "type_bytes": sum(sizes),
+            "traditional": 0 if text.isascii() else sum(map(is_traditional, text.split("\n"))),
         }
         hashes = {
             "lines": hashes_of(line for line in map(str.strip, text.split("\n")) if line),
@@ -179,6 +189,7 @@ def check_corpus(source: Source, splitter: TextSplitter, chunk_map: ChunkMap, pr
         long_word_examples=tuple(examples)[:_SHOWN],
         empty_files=tuple(file.name for number, file in enumerate(source.files) if number not in with_text),
         bad_lines=sums["bad"],
+        traditional_lines=sums["traditional"],
         duplicate_lines=seen["lines"].repeats,
         exact=seen["lines"].exact and seen["words"].exact,
         # 4 bytes per word, 8 per sentence, 8 and its letters per distinct word

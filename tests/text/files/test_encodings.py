@@ -46,6 +46,15 @@ def test_recognised_by_content(tmp_path: Path, caplog, texts, encoding, title, e
     assert len(caplog.messages) == bool(title)  # once
 
 
+@pytest.mark.parametrize("separator", [" ", "\t", "\u3000"])
+def test_a_character_and_its_tag_on_each_line(tmp_path: Path, caplog, separator) -> None:
+    path = tmp_path / "a.txt"
+    lines = [f"{character}{separator}O" for text in CHINESE for character in text]
+    path.write_bytes("\n".join(lines).encode("gbk"))
+    assert list(FileLines(path)) == lines
+    assert caplog.messages == [f"{path}: not UTF-8; read as GB18030 (GBK)"]
+
+
 def test_json_lines_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes("\n".join(json.dumps({"text": text}, ensure_ascii=False) for text in CHINESE).encode("gbk"))
@@ -75,6 +84,8 @@ def test_a_few_other_lines_in_utf8(tmp_path: Path, caplog) -> None:
         ("吾輩は猫である。名前はまだ無い。", "shift_jis"),
         ("吾輩は猫である。名前はまだ無い。書生の中で一番わるい", "euc-jp"),  # valid Big5, too
         ("안녕하세요 여러분 반갑습니다", "euc-kr"),
+        ("안\u3000O\n녕\u3000O\n하\u3000O\n세\u3000O\n요\u3000O", "euc-kr"),
+        ("吾\u3000O\n輩\u3000O\nは\u3000O\n猫\u3000O\nで\u3000O\nあ\u3000O\nる\u3000O", "euc-jp"),
     ],
 )
 def test_what_is_not_known_is_refused(tmp_path: Path, text, encoding) -> None:

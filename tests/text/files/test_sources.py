@@ -73,13 +73,19 @@ def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path: Path, monke
 
 
 def test_a_folder_is_walked_in_order_without_hidden_files(tmp_path: Path) -> None:
-    for name in ("b.txt", "a/z.txt", "a/y.txt.gz", ".hidden", ".git/config", "a/.DS_Store"):
+    for name in ("b.txt", "a/z.txt", "a/y.txt.gz", ".hidden", ".git/config", "a/.DS_Store", "_SUCCESS", "a/_b.txt"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(name.encode()) if name.endswith("gz") else name.encode())
     assert lines(Source(tmp_path)) == ["a/y.txt.gz", "a/z.txt", "b.txt"]
     assert lines(Source(f"{tmp_path}/**/*.txt")) == ["a/z.txt", "b.txt"]
     assert lines(Source([tmp_path / "b.txt", tmp_path])) == ["b.txt", "a/y.txt.gz", "a/z.txt"]
+    assert lines(Source(f"{tmp_path}/*")) == ["a/y.txt.gz", "a/z.txt", "b.txt"]
+    assert lines(Source(tmp_path / "_SUCCESS")) == lines(Source(f"{tmp_path}/_*")) == ["_SUCCESS"]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "_SUCCESS").touch()
+    with pytest.raises(PolysemeError, match=r"holds no files; those whose names begin with _ or \. are not read"):
+        Source(tmp_path / "empty")
 
 
 def test_names_to_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,15 @@ def test_ideographic_spaces_separate_where_nothing_else_does(write):
     expected = [TaggedSentence(["患", "者", "\u3000", "\u3000"], ["O", "B-X", "O", "O"])]
     assert read_conll(write("患\u3000O\n者\u3000\u3000B-X\n\u3000 O\n\u3000\tO\n")) == expected
     assert read_conll(write("a\u3000b O\nc B-X\n")) == [TaggedSentence(["a\u3000b", "c"], ["O", "B-X"])]
-    with pytest.raises(FormatError, match="has one column, '\\\\u3000'"):
-        read_conll(write("a O\n\u3000\nb B-X\n"))
+
+
+def test_a_line_of_any_white_space_ends_a_sentence(write):
+    expected = [TaggedSentence(["患", "者"], ["O", "B-X"]), TaggedSentence(["好"], ["O"])]
+    for separator in (" ", "\t", "\u3000"):
+        lines = [f"患{separator}O", f"者{separator}B-X", "\u3000", f"好{separator}O", " \u3000\u3000", "\u00a0"]
+        assert read_conll(write("\n".join(lines))) == expected
+    first, second = UNIVERSAL.split("\n\n")
+    assert read_conll(write(f"\u3000\n{first}\n\u3000\n{second}")) == read_conll(write(UNIVERSAL))
 
 
 def test_columns(write):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from csv import DictWriter
 
 import pytest
@@ -45,6 +46,38 @@ def test_commas_in_texts_without_quotes(read, caplog):
     text = "text,label\nfine,pos\nbad,neg\nso, so,neg\none, two, three,pos\nnot, known,other\n"
     assert read(text) == [("fine", "pos"), ("bad", "neg"), ("so, so", "neg"), ("one, two, three", "pos")]
     assert "1 with more columns than 2 (line 6)" in caplog.text
+    joined = "table.csv: joined the text of 2 rows (lines 4, 5), which has ',' without quotes"
+    assert sum("joined" in message for message in caplog.messages) == 1
+    assert caplog.messages[0].endswith(joined)
+
+
+def test_full_width_separators_are_named(read, caplog):
+    text = "text,label,n\n不错，便宜,pos,1\n好，pos，2\n差，neg\n"
+    advice = r"its commas may be full-width (，): replace those between columns by ,"
+    assert read(text) == [("不错，便宜", "pos")]
+    assert caplog.messages[-1].endswith(
+        "skipped 2 of 3 rows: 1 with full-width separators, and fewer columns than 3 (line 3), "
+        "1 with fewer columns than 3 (line 4)"
+    )
+    with pytest.raises(FormatError, match=rf"csv:3: has 1 column and line 1 has 3: {re.escape(advice)} \(and 1 more bad row"):
+        read(text, strict=True)
+    with pytest.raises(FormatError, match=rf"csv:1: has one column, '用户评价，评价类型'; .*; {re.escape(advice)}$"):
+        read("用户评价，评价类型\n不错，好评\n")
+    with pytest.raises(FormatError, match=r"are for `predict`; its semicolons may be full-width \(；\)"):
+        read("用户评价；评价类型\n不错；好评\n")
+    with pytest.raises(FormatError, match=r"are for `predict`$"):
+        read("文本\n不错\n")
+
+
+def test_labels_of_the_training_data_are_known(read, caplog):
+    text = "id,text,label,n\n1,fine,pos,1\n2,so, so,neg,1\n3,not, so,other,2\n"
+    assert read(text) == [("fine", "pos")]
+    caplog.clear()
+    assert read(text, known=["pos", "neg"]) == [("fine", "pos"), ("so, so", "neg")]
+    assert [message.partition("csv: ")[2] for message in caplog.messages if "columns text" not in message] == [
+        "joined the text of 1 row (line 3), which has ',' without quotes",
+        "skipped 1 of 3 rows: 1 with more columns than 4 (line 4)",
+    ]
 
 
 @pytest.mark.parametrize(("head", "sign"), [("", ";"), ("", "|"), ("sep=~\n", "~")])

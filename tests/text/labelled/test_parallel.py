@@ -196,7 +196,7 @@ def test_keys_that_do_not_tell(tmp_path: Path, row: str, told: str) -> None:
         ({}, r"no two well-known names .* keys 'en'; give source and target"),
         ({"source": "en", "target": "fr"}, r"no column 'fr' for target among 'en'; give a name, or a number"),
         ({"source": "en", "target": "EN"}, r"source and target are the same column, 'en'; give two"),
-        ({"source": "0", "target": "1"}, r"has 1 columns, so target=1 does not exist; give a number from 0 to 0"),
+        ({"source": "0", "target": "1"}, r"has 1 column, so target=1 does not exist; give a number from 0 to 0"),
     ],
 )
 def test_columns_that_are_not_there(tmp_path: Path, names: dict[str, str], told: str) -> None:

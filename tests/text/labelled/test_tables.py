@@ -109,7 +109,7 @@ def test_tsv_cells_that_a_writer_quoted(write, cell, expected):
 
 def test_tsv_with_line_ends_in_quotes_is_read_as_csv(write):
     path = write('text\tlabel\n"one\n""two""\tthree"\ta\nfour "4"\tb\n', "t.tsv")
-    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*use format='csv'"):
+    with pytest.raises(FormatError, match=r":2: has 1 column and line 1 has 2.*use format='csv'"):
         read_table(path)
     assert short(read_table(path, format="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
     path = write('"text"\t"label"\n"a"\t"x"\n')
@@ -223,7 +223,7 @@ def test_rows_may_differ_where_nothing_is_read(write):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("text\tlabel\na\tx\nb\n", r":3: has 1 columns and line 1 has 2"),
+        ("text\tlabel\na\tx\nb\n", r":3: has 1 column and line 1 has 2"),
         (
             "text\tlabel\na\tx\n \ty\n",
             r":3: has no text in column text; fill it, or drop the row, or leave out strict to skip it",

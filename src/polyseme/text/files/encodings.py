@@ -27,6 +27,7 @@ _COMMON = frozenset(
     "现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很"
 )
 """The most frequent characters of Chinese: at least four of ten in running text."""
+_WIDE_BLANK = "\u3000"  # between each character and its tag it says nothing of the language
 _MIN_COMMON = 0.1  # of the Chinese characters; random ones have 0.02
 _MAX_HIGH = 0.3  # of the letters, in a Western European text
 _MAX_SIGNS = 0.2  # of the characters beyond ASCII may be signs inside words
@@ -98,7 +99,7 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 
 def _is_chinese(data: bytes, encoding: str = "gb18030") -> bool:
-    text = data.decode(encoding, "ignore")
+    text = data.decode(encoding, "ignore").replace(_WIDE_BLANK, "")
     chinese = [letter for letter in text if "\u4e00" <= letter <= "\u9fff"]
     beyond = sum(not letter.isascii() for letter in text)
     common = sum(letter in _COMMON for letter in chinese)

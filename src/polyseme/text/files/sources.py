@@ -2,8 +2,9 @@
 
 A table in memory (a dataset, a data frame) and the folder of a saved dataset are sources too: their column of text is read.
 A folder is walked in sorted order, so that the same files give the same corpus on every machine; hidden files and folders
-(`.git`, `.DS_Store`) are skipped. A file that is named twice counts once. Standard input and other pipes are first copied to a
-temporary file, because a corpus is read more than once.
+(`.git`, `.DS_Store`) are skipped, and files whose names begin with `_`, as in Spark: they are about the text (`_SUCCESS`, or
+`_manifest.json` of `polyseme corpus dedupe`). A file that is named twice counts once. Standard input and other pipes are first
+copied to a temporary file, because a corpus is read more than once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 AnyPath = str | os.PathLike[str]
 TextPaths = AnyPath | Sequence[AnyPath]
 OnBadLine = Literal["strict", "skip"]
+NO_TEXT = (".", "_")
+"""How names of files in a folder begin that are not read as text."""
 
 
 class Source:
@@ -151,14 +154,16 @@ def _files_of(given: str) -> list[Path]:
     if path.is_dir():
         found = data_files(path) if is_dataset_folder(path) else _walk(path)
         if not found:
-            raise PolysemeError(f"{given}: the folder holds no files")
+            raise PolysemeError(f"{given}: the folder holds no files; those whose names begin with _ or . are not read")
         return found
     if path.exists():
         return [path]
     if not glob.has_magic(given):
         raise PolysemeError(f"{given}: no such file or folder")
     matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 (takes absolute patterns too)
-    found = [file for match in matches for file in (_walk(match) if match.is_dir() else [match])]
+    asked = path.name.startswith("_")
+    files = (match for match in matches if match.is_dir() or asked or not match.name.startswith("_"))
+    found = [file for match in files for file in (_walk(match) if match.is_dir() else [match])]
     if not found:
         raise PolysemeError(f"{given}: no file matches")
     return found
@@ -173,5 +178,5 @@ def _walk(folder: Path) -> list[Path]:
     with wrap_os_errors(folder, "read"):
         for parent, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            found += [Path(parent, name) for name in names if not name.startswith(".")]
+            found += [Path(parent, name) for name in names if not name.startswith(NO_TEXT)]
     return sorted((path for path in found if path.is_file()), key=lambda path: path.parts)

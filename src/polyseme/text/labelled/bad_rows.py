@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ class BadRows:
 
         self.repaired = 0
         """Number of tags that were repaired."""
+        self.joined: dict[str, list[int]] = {}
+        """Lines of rows whose text was joined, by what it has without quotes that separates columns."""
 
     def __len__(self) -> int:
         return sum(map(len, self.kinds.values()))
@@ -87,6 +90,9 @@ class BadRows:
         self.refuse()
         if self.repaired:
             _log.warning("%s: repaired %d tags as the CoNLL scorer reads them: I begins a span", self.path, self.repaired)
+        for separator, lines in self.joined.items():
+            rows = f"{count(len(lines), self.unit)} ({_lines(lines)})"
+            _log.warning("%s: joined the text of %s, which has %r without quotes", self.path, rows, separator)
         if not len(self):
             return
         if not kept:

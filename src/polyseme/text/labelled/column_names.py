@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from polyseme.base.display import count
 from polyseme.base.errors import UsageError, arg
 
 Column = str | int | None
@@ -102,7 +103,7 @@ def column_number(path: str | Path, role: str, column: str | int, header: Sequen
     """Return the number of a requested column."""
     if isinstance(column, int):
         if not -width <= column < width:
-            what = f"{path} has {width} columns, so {arg(role, column)} does not exist"
+            what = f"{path} has {count(width, 'column')}, so {arg(role, column)} does not exist"
             raise UsageError(f"{what}; give a number from 0 to {width - 1}")
         return column % width
     if header is None:

@@ -112,7 +112,7 @@ def read_conll(
             continue
         for name, each in (("column", tag), ("word_column", word)):
             if not -len(row) <= each < len(row):
-                raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg(name, each)} does not exist")
+                raise FormatError(f"{path}:{number}", f"has {count(len(row), 'column')}; {arg(name, each)} does not exist")
         if tag % len(row) == word % len(row):
             what = f"{path}: column {word % len(row)} is read as the words and as their tags"
             raise UsageError(f"{what}: {arg('column')} names that of the tags, {arg('word_column')} that of the words")
@@ -249,7 +249,7 @@ def _is_conllu(lines: Iterable[str]) -> bool:
         row = line.split("\t")
         if len(row) == len(NAMES) and _NUMBER.fullmatch(row[0]):
             return True
-        if line.strip(" \t") and not line.startswith("#"):
+        if line.strip() and not line.startswith("#"):
             return False
     return False
 
@@ -268,7 +268,7 @@ def _number(path: str | Path, option: str, column: int | str, names: Sequence[st
 
 def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
     for number, line in lines:
-        if not line.strip(" \t"):
+        if not line.strip():
             yield number, []
             continue
         if line.startswith("#"):
@@ -277,7 +277,7 @@ def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
             continue
         row = line.split("\t")
         if len(row) != len(NAMES) or not _NUMBER.fullmatch(row[0]):
-            given = f"{len(row)} columns, the first {row[0][:20]!r}"
+            given = f"{count(len(row), 'column')}, the first {row[0][:20]!r}"
             what = f"has {given}; expected {len(NAMES)} separated by tabs, the first a number"
             bad.add(number, f"with other than {len(NAMES)} columns", what)
             yield number, BAD

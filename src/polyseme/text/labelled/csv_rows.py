@@ -23,6 +23,8 @@ _ESCAPED = re.compile(r'(?<!\\)\\"')
 MAX_CELL = 1 << 27  # characters: a document may be one cell
 HEAD = 200  # lines by which the separator is recognised
 SEPARATORS = (",", ";", "\t", "|")
+_FULL_WIDTH = {",": "，", ";": "；"}
+"""Separators as Chinese input methods write them."""
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
 """A first line that tells Excel the separator."""
 
@@ -35,6 +37,21 @@ def csv_reader(lines: Iterable[str], separator: str, *, strict: bool = False) ->
     if csv.field_size_limit() < MAX_CELL:
         csv.field_size_limit(MAX_CELL)
     return csv.reader(lines, delimiter=separator, strict=strict)
+
+
+def full_width_advice(text: str, missing: int, separators: Sequence[str] = tuple(_FULL_WIDTH)) -> str:
+    """Return what to do with a line that lacks columns, if it has at least as many full-width separators; else nothing.
+
+    >>> full_width_advice("不错，好评", 1)
+    'its commas may be full-width (，): replace those between columns by ,'
+    >>> full_width_advice("不错，好评", 2), full_width_advice("不错，好评", 1, ";")
+    ('', '')
+    """
+    for each in separators:
+        if 0 < missing <= text.count(wide := _FULL_WIDTH.get(each, "")) and wide:
+            name = "commas" if each == "," else "semicolons"
+            return f"its {name} may be full-width ({wide}): replace those between columns by {each}"
+    return ""
 
 
 def declares_separator(line: str) -> bool:

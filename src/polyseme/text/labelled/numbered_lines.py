@@ -49,9 +49,13 @@ def first_line(path: str | Path) -> str | None:
 def cells(line: str) -> list[str]:
     """Return the columns of a line that are separated by spaces or tabs; where it has neither, by ideographic spaces.
 
+    A line of nothing but white space has none.
+
     >>> cells("患\\u3000O"), cells("\\u3000 O"), cells("\\u3000")
-    (['患', 'O'], ['\\u3000', 'O'], ['\\u3000'])
+    (['患', 'O'], ['\\u3000', 'O'], [])
     """
+    if not line.strip():
+        return []
     found: list[str] = _CELL.findall(line)
     if len(found) == 1 and "\u3000" in line and line == found[0]:
         word, *tags = _WIDE_BLANKS.split(line.rstrip("\u3000"))

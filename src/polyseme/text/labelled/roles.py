@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object, numbered_lines
@@ -168,7 +169,7 @@ def _even(path: str | Path, rows: list[ConllLine]) -> list[ConllLine]:
     first, columns = rows[0][0], len(rows[0][1])
     for number, row in rows:
         if len(row) != columns:
-            what = f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
+            what = f"has {count(len(row), 'column')}; expected {columns} as in line {first} of the same sentence"
             raise FormatError(f"{path}:{number}", what)
     return rows
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.bad_rows import BadRows
@@ -28,6 +29,7 @@ from polyseme.text.labelled.csv_rows import (
     csv_rows,
     declared_separator,
     declares_separator,
+    full_width_advice,
     has_csv_header,
     may_be_csv,
 )
@@ -115,6 +117,7 @@ def read_table(
     format: TableFormat | None = None,
     strict: bool = True,
     pairs: bool | None = None,
+    known: Collection[str] = (),
 ) -> Table:
     """Read all rows of a file (plain or compressed).
 
@@ -124,6 +127,7 @@ def read_table(
 
     `strict=False`: bad rows are skipped instead of being an error: without a text or a label, or with so many columns that it
     is not clear which is which. Columns without well-known names are guessed by their content (`pairs`: with a second text).
+    `known`: labels besides those of the file, by which it is clear.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
     >>> read_table(file).rows
@@ -132,7 +136,7 @@ def read_table(
     bad = BadRows(path, strict=strict)
     asked = Request(text, second, label, labelled=labelled, header=header, strict=strict, pairs=pairs)
     format, separator, records, layout = _opened(path, format, asked, bad)
-    rows = list(_Rows(layout, format, separator, bad).read(records))
+    rows = list(_Rows(layout, format, separator, bad).read(records, known))
     if header is None and not layout.header and _is_doubtful(rows):
         doubt = f"may be a header: the label {str(rows[0].label)[:20]!r} occurs nowhere else"
         bad.add(rows[0].where, "that may be a header", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
@@ -220,7 +224,8 @@ def _opened(
     if asked.labelled and len(cells) < 2 and format in ("tsv", "csv"):
         what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
         others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, bars, or what a line sep=~ declares"
-        raise FormatError(f"{path}:{line}", f"{what}, {others}; texts without labels are for `predict`")
+        advice = ["texts without labels are for `predict`", full_width_advice(cells[0], 1)]
+        raise FormatError(f"{path}:{line}", "; ".join(filter(None, (f"{what}, {others}", *advice))))
     layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines", "fasttext"))
     return format, separator, chain(head[int(layout.header) :], records), layout
 
@@ -334,7 +339,7 @@ class _Rows:
         self.width = len(layout.names)
         self.header = [name.strip() for name in layout.names] if layout.header else []
 
-    def read(self, records: Iterable[Record]) -> list[TableRow]:
+    def read(self, records: Iterable[Record], known: Collection[str]) -> list[TableRow]:
         """Return all rows in their order, those without a text or a label too."""
         rows: list[TableRow] = []
         ragged: list[Record] = []
@@ -344,7 +349,7 @@ class _Rows:
                 ragged.append(record)
             elif (row := self._row(record[0], cells)) is not None:
                 rows.append(row)
-        labels = {row.label for row in rows if row.label}
+        labels = {*known, *(row.label for row in rows if row.label)}
         if len(ragged) > len(rows):
             labels |= self._repeated_labels(ragged)
         found = [self._ragged(*record, labels) for record in ragged]
@@ -395,8 +400,12 @@ class _Rows:
             if layout.second is None and layout.label is not None:
                 joined = self._joined(cells)
                 if _fits(plain(joined[layout.label]), labels):
+                    self.bad.joined.setdefault(self.separator, []).append(number)
                     return self._row(number, joined)
-        problem = f"has {len(cells)} columns and line {layout.begin} has {self.width}"
+        problem = f"has {count(len(cells), 'column')} and line {layout.begin} has {self.width}"
+        if wide := full_width_advice("".join(map(plain, cells)), -more, self.separator):
+            self.bad.add(number, f"with full-width separators, and fewer columns than {self.width}", f"{problem}: {wide}")
+            return None
         problem += ": a tab, comma, semicolon, bar or quote may be wrong"
         advice = [f"or leave out {arg('strict')} to skip it"] if self.bad.strict else []
         if any(plain(cell).startswith('"') for cell in cells):
