@@ -39,9 +39,7 @@ SLOW = {
     "en/reference/training-bash": "has the commands of how-to/train",
 }
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
-SAME_CODE = ["how-to/integrations"]
-"""Pages whose Chinese version has the code of the English one; only what it has beside it is run."""
-ELSEWHERE = ["en/how-to/integrations-python", *(f"zh/{page}-{code}" for page in SAME_CODE for code in ("python", "bash"))]
+ELSEWHERE = ["en/how-to/integrations-python", "zh/how-to/integrations-python"]
 """Pages that are not run here; the integrations have a test of their own, `tests/integrations/test_docs.py`."""
 PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\b(?!0\.0\.0\.0\b)\d+\.\d+\.\d+\.\d+\b")
 """Paths and hosts of a machine; the address of `polyseme serve`, and that of all networks, are everyone's."""
@@ -95,16 +93,6 @@ def check(page: Path, language: str) -> None:
             problem = differences(block.output, printed)
             command = f"python -m scripts.pages {page.relative_to(ROOT)}"
             assert problem is None, f"{page}:{block.line}: {problem}; {command} rewrites it"
-
-
-@pytest.mark.parametrize("page", SAME_CODE)
-def test_the_chinese_page_has_the_code_of_the_english_one(page: str, folder: Path) -> None:
-    path = ROOT / "docs" / "zh" / f"{page}.md"
-    english, chinese = [each.code for each in read(ROOT / "docs" / "en" / f"{page}.md")], read(path)
-    assert len(english) >= 10 and [each.code for each in chinese if each.code in english] == english
-    for block in chinese:
-        if block.code not in english:
-            assert block.output is not None and differences(block.output, run(block, str(path), {})) is None
 
 
 def test_a_failing_command_fails_with_its_message(folder: Path) -> None:

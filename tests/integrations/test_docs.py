@@ -1,4 +1,4 @@
-"""The code of docs/en/how-to/integrations.md runs, section by section, where the library of the section is installed."""
+"""The code of how-to/integrations runs, in both languages, section by section, where a section's library is installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "en" / "how-to" / "integrations.md"
+PAGES = {language: Path(__file__).parents[2] / "docs" / language / "how-to" / "integrations.md" for language in ("en", "zh")}
 LIBRARIES = {
     "scikit-learn": "sklearn",
     "transformers": "accelerate",
@@ -19,20 +19,26 @@ LIBRARIES = {
     "Flair": "flair",
     "ONNX": "onnxruntime",
 }
-SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
+SECTIONS = {
+    language: dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page.read_text("utf-8"), re.M | re.S))
+    for language, page in PAGES.items()
+}
 
 
 def test_every_section_is_tested() -> None:
-    assert set(SECTIONS) == set(LIBRARIES)
+    for sections in SECTIONS.values():
+        assert [title.replace(" 与 ", " and ") for title in sections] == list(LIBRARIES)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("language", PAGES)
 @pytest.mark.parametrize("title", LIBRARIES)
-def test_the_code_of_a_section_runs(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_section_runs(title: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(LIBRARIES[title], reason=f"needs {title}")
     if title == "transformers":
         pytest.importorskip(title, minversion="5", reason="needs transformers 5")  # beside Flair it is 4
     monkeypatch.chdir(tmp_path)
-    code = re.findall(r"```python\n(.*?)```", SECTIONS[title], re.S)
+    section = list(SECTIONS[language].values())[list(LIBRARIES).index(title)]
+    code = re.findall(r"```python\n(.*?)```", section, re.S)
     assert code
-    exec(compile("\n".join(code), f"{PAGE.name}: {title}", "exec"), {"__name__": "docs"})
+    exec(compile("\n".join(code), f"{PAGES[language]}: {title}", "exec"), {"__name__": "docs"})

@@ -197,10 +197,10 @@ def test_a_part_whose_time_never_comes_is_frozen() -> None:
 
 
 def test_parts_move_at_their_pace() -> None:
-    assert rates(0.0) == dict.fromkeys(INSIDE, 0.1)
-    slower = {"start": 0.1, "layer2": 0.1, "layer1": 0.05, "tokens": 0.025}
+    assert rates(0.0) == dict.fromkeys(INSIDE, 0.03)
+    slower = {"start": 0.03, "layer2": 0.03, "layer1": 0.015, "tokens": 0.0075}
     assert rates(0.0, layer_decay=2.0) == pytest.approx(slower)
-    assert rates(0.99, unfreeze="top") == {"start": 0.1, "layer2": 0.1}
+    assert rates(0.99, unfreeze="top") == {"start": 0.03, "layer2": 0.03}
 
 
 def test_parts_thaw_one_by_one() -> None:

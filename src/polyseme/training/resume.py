@@ -24,6 +24,7 @@ MAY_CHANGE = {
 ADDED = {
     **{"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0},
     "settings.task.wide_dropout": 0.0,
+    "settings.task.network": "lstm",
     "settings.pretraining.backward": False,
     **{"settings.pretraining.document_fraction": 0.0, "settings.adaptation.document_fraction": 0.0},
 }
