@@ -47,7 +47,7 @@ class TrainingReport:
 
     def __str__(self) -> str:
         warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
-        about = (self.verdict(), textwrap.fill(self.advice(), WIDTH), self.caution(), warning)
+        about = (self.verdict(), textwrap.fill(self.advice(), WIDTH), textwrap.fill(self.caution(), WIDTH), warning)
         blocks = [self._score_table(), *(text for text in about if text)]
         if self.errors is not None and self.errors.confusion is not None:
             blocks.append(confusion_block(self.errors, f"{self._set} data"))
