@@ -51,7 +51,7 @@ def word_options(task: str, config: TaskConfig, options: Mapping[str, Any], enco
     if "input" not in config.features.positions or not encoders:
         return {}
     given = any(name in options for name in ("task_embeddings", "word_dim", "characters", "unknown_words", "word_dropout"))
-    alone = len(encoders) == 1 and not encoders[0].static and options.get("network") != "linear"
+    alone = len(encoders) == 1 and not encoders[0].static and not config.is_linear
     if task == "classification" and alone and not given:
         return {"task_embeddings": False}  # a classifier's word table would only learn the data by heart
     in_context = config.features.mode == "frozen" and not any(encoder.static for encoder in encoders)
